@@ -1,0 +1,1 @@
+//! The commands; the only room that may see all others.

@@ -1,0 +1,1 @@
+//! Typed calls, the stream, the verified chain.

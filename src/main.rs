@@ -1,0 +1,3 @@
+//! Reads the arguments, runs the command, turns the error into an exit code.
+
+fn main() {}

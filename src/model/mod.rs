@@ -1,0 +1,42 @@
+//! Plain data: one file per entity of the registry's data model, plus what rules give back and the network carries.
+
+pub mod approval;
+pub mod audit;
+pub mod diff;
+pub mod experiment;
+pub mod explain;
+pub mod exposure;
+pub mod fragment;
+pub mod gate_verdict;
+pub mod ids;
+pub mod key;
+pub mod pointer;
+pub mod policy;
+pub mod promotion;
+pub mod readiness;
+pub mod refusal;
+pub mod time;
+pub mod token;
+pub mod variable;
+pub mod variant;
+pub mod version;
+
+pub use approval::{Approval, Verdict};
+pub use audit::{Action, AuditEvent, ChainHead, Subject};
+pub use experiment::{Experiment, ExperimentState};
+pub use explain::{Resolution, ResolutionReason, Step};
+pub use exposure::Exposure;
+pub use fragment::Fragment;
+pub use gate_verdict::{GateStatus, GateVerdict};
+pub use ids::{Actor, ActorKind, BasisPoints, Digest, Environment, IdError, KeyId, SAFE_DEFAULT};
+pub use key::{ConfigKey, UnitType};
+pub use pointer::{EnvironmentPointer, Plan, PlanStep};
+pub use policy::{EnvironmentRule, Policy, Role};
+pub use promotion::{Act, KillReason, Promotion, PromotionKind, PromotionState};
+pub use readiness::{Readiness, ReadinessItem, ReadinessKind, ReadinessStatus};
+pub use refusal::{Code, Refusal};
+pub use time::Timestamp;
+pub use token::{Scope, Token};
+pub use variable::{Variable, VariableType};
+pub use variant::Variant;
+pub use version::{Content, Format, Quarantine, Version, VersionState};

@@ -1,0 +1,1 @@
+//! Unit hashes and buckets (R15, R16).

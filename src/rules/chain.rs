@@ -1,0 +1,1 @@
+//! The audit chain: sealing and verifying events (R14, R25, R26).

@@ -1,0 +1,1 @@
+//! Whether a content is one: formats, variables, fragments.

@@ -1,0 +1,1 @@
+//! Hostile text made visible: `visible()`, `Shown`, look-alikes.

@@ -1,0 +1,1 @@
+//! Reading a policy from TOML and merging its rule for a key.

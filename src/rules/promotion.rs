@@ -1,0 +1,1 @@
+//! What a promotion does to a pointer, or why not.

@@ -1,0 +1,1 @@
+//! Differences of prose: paragraphs, then words.

@@ -1,0 +1,1 @@
+//! What a unit gets, and why (R15-R17).

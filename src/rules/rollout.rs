@@ -1,0 +1,1 @@
+//! Steps of a plan, up and down (R28).

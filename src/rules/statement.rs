@@ -1,0 +1,1 @@
+//! What approvers sign (R9).

@@ -1,0 +1,1 @@
+//! The template subset: checked on the syntax tree, rendered strictly.

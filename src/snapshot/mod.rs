@@ -1,0 +1,1 @@
+//! What answers without a database (R18).

@@ -1,0 +1,1 @@
+//! SQL, the only room that says `sqlx`.

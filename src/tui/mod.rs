@@ -1,0 +1,1 @@
+//! The terminal: one loop, one closed message enum.

@@ -1,0 +1,179 @@
+//! Envelopes of pointers: kill, rollback, steps; and of resolving.
+
+use crate::model::{BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, Timestamp, UnitType, Version};
+use serde::{Deserialize, Serialize};
+
+/// How much a pointer is used, counted by the server's own resolves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Reach {
+    /// Resolves in the last whole minute.
+    pub per_minute: u64,
+    /// Actors that resolved it in the last hour; sorted.
+    pub services: Vec<String>,
+}
+
+/// GET /v1/pointers item, and GET /v1/keys/{key}/pointers/{environment}.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointerView {
+    /// The row.
+    #[serde(flatten)]
+    pub pointer: EnvironmentPointer,
+    /// What is bucketed.
+    pub unit_type: UnitType,
+    /// What everybody gets while killed.
+    pub safe_default_digest: Option<Digest>,
+    /// The version of `digest`.
+    pub version: Option<Version>,
+    /// The version of the baseline.
+    pub baseline: Option<Version>,
+    /// The version of the safe default.
+    pub safe_default: Option<Version>,
+    /// Whether the environment is protected for this key.
+    pub protected: bool,
+    /// Resolves.
+    pub reach: Reach,
+    /// Who last moved it.
+    pub moved_by: Option<String>,
+    /// Open promotions of this pointer (a kill or rollback makes them stale).
+    pub open_promotions: i64,
+    /// The digest that a rollback would go to.
+    pub rollback_to: Option<Digest>,
+    /// Until when the caller can take its kill back.
+    pub undo_kill_until: Option<Timestamp>,
+    /// The applied promotion whose rollout runs (what `supersedes` names).
+    pub running: Option<uuid::Uuid>,
+}
+
+/// GET /v1/pointers query. Ordered by key, then environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListPointers {
+    /// Only of this environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Only of this namespace pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// `partial`: only below 100 % or killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
+    /// Items per page, 1 to 1000; 100 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// From the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// POST …/kill
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kill {
+    /// Why.
+    pub reason: KillReason,
+    /// May be left out now; then owed within 24 h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When the person decided; a kill sent late is refused when a revive is newer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued_at: Option<Timestamp>,
+    /// The revision that the person saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_revision: Option<i64>,
+    /// Only say what would happen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// POST /v1/kill: many at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KillMany {
+    /// Where.
+    pub environment: Environment,
+    /// These keys; excludes `namespace`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyId>,
+    /// All keys of this pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// How many pointers the person saw; 412 when it differs.
+    pub expected_count: u32,
+    /// Why.
+    pub reason: KillReason,
+    /// May be left out now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One outcome of [`KillMany`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KillOutcome {
+    /// The key.
+    pub key_id: KeyId,
+    /// What happened, when it worked.
+    pub moved: Option<super::promotions::Moved>,
+    /// What happened, when not.
+    pub problem: Option<super::Problem>,
+}
+
+/// POST …/undo-kill, /hold, /resume
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Act {
+    /// Why; not blank for undo-kill and resume.
+    #[serde(default)]
+    pub rationale: String,
+    /// The revision that the person saw: 409 `pointer_moved` when it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_revision: Option<i64>,
+    /// Only say what would happen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// POST …/rollback
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    /// To this digest; the one that R12 finds unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_digest: Option<Digest>,
+    /// Why; not blank.
+    pub rationale: String,
+    /// The revision that the person saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_revision: Option<i64>,
+    /// Only say what would happen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// POST …/step
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepTo {
+    /// The share; the plan's next (or, with `down`, the one before) unless given. Must stand in the plan to go up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<BasisPoints>,
+    /// Down instead of up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub down: bool,
+    /// Why; not blank.
+    pub rationale: String,
+    /// The revision that the person saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_revision: Option<i64>,
+    /// Only say what would happen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// POST /v1/environments/{environment}/resolve/{key} and /explain.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// The unit, 1 to 512 bytes; never stored, never logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}

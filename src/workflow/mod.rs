@@ -1,0 +1,1 @@
+//! The verbs: one transaction, one audit event each.

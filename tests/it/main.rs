@@ -1,0 +1,4 @@
+//! The integration tests: one binary, one module a subject.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "tests")]
+
+mod architecture;
