@@ -1,1 +1,0 @@
-//! Hostile text made visible: `visible()`, `Shown`, look-alikes.

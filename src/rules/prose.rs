@@ -1,1 +1,0 @@
-//! Differences of prose: paragraphs, then words.
