@@ -1,0 +1,90 @@
+//! Holds the newest snapshot: readers never wait, commits are published in the order of the chain.
+
+use super::{Change, Snapshot};
+use crate::model::{ChainHead, Timestamp};
+use arc_swap::ArcSwap;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How old a snapshot may be before its answers are marked stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// The database was heard of within the budget.
+    Fresh,
+    /// The database has been away for longer: this is the last good state.
+    Stale,
+}
+
+/// The newest snapshot, swapped whole.
+#[derive(Debug)]
+pub struct SnapshotCell {
+    current: ArcSwap<Snapshot>,
+    waiting: Mutex<BTreeMap<u64, (ChainHead, Vec<Change>)>>,
+    heard_at: AtomicI64,
+}
+
+impl SnapshotCell {
+    /// Seconds without the database after which answers are marked stale.
+    pub const BUDGET_SECONDS: i64 = 15;
+
+    /// A cell that holds `snapshot`, loaded at `now`.
+    pub fn new(snapshot: Snapshot, now: Timestamp) -> Self {
+        Self { current: ArcSwap::from_pointee(snapshot), waiting: Mutex::default(), heard_at: AtomicI64::new(now.0) }
+    }
+
+    /// The newest state.
+    pub fn get(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// Publishes a commit whose one audit event is `head`. Commits that arrive out of order wait for those before them, so
+    /// that every state that a reader sees is a prefix of the chain; one that was published before is ignored.
+    /// Answers whether nothing is waiting: where it stays false, a commit's fate is unknown and a reload is due.
+    pub fn publish(&self, head: ChainHead, changes: Vec<Change>) -> bool {
+        let mut waiting = self.waiting();
+        waiting.insert(head.seq, (head, changes));
+        let mut state = self.get();
+        while let Some(entry) = waiting.first_entry() {
+            let seq = *entry.key();
+            if seq > state.head().seq + 1 {
+                break;
+            }
+            let (head, changes) = entry.remove();
+            if seq == state.head().seq + 1 {
+                state = Arc::new(state.after(head, changes));
+            }
+        }
+        self.current.store(state);
+        waiting.is_empty()
+    }
+
+    /// Takes a freshly loaded state, unless commits have been published meanwhile that it does not include.
+    pub fn replace(&self, loaded: Snapshot) {
+        let mut waiting = self.waiting();
+        if loaded.head().seq >= self.get().head().seq {
+            waiting.retain(|seq, _| *seq > loaded.head().seq);
+            self.current.store(Arc::new(loaded));
+        }
+    }
+
+    /// Whether a commit waits for one before it.
+    pub fn has_gap(&self) -> bool {
+        !self.waiting().is_empty()
+    }
+
+    /// Notes that the database answered at `now` and holds nothing newer.
+    pub fn heard(&self, now: Timestamp) {
+        self.heard_at.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    /// Whether the database was heard of within the budget.
+    pub fn freshness(&self, now: Timestamp) -> Freshness {
+        let heard = Timestamp(self.heard_at.load(Ordering::Relaxed));
+        if now.seconds_since(heard) > Self::BUDGET_SECONDS { Freshness::Stale } else { Freshness::Fresh }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, (ChainHead, Vec<Change>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
