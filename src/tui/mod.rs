@@ -1,1 +1,3 @@
 //! The terminal: one loop, one closed message enum.
+
+pub mod dialogs;
