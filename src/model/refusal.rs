@@ -48,6 +48,8 @@ words! {
         IdempotencyReused = "idempotency_reused",
         /// The body is too large (413).
         TooLarge = "too_large",
+        /// The body is not declared as JSON (415).
+        UnsupportedMedia = "unsupported_media",
         /// The method does not exist here (405).
         MethodNotAllowed = "method_not_allowed",
         /// The disk is full (507).
