@@ -1,1 +1,287 @@
 //! Who may do what where: roles, scopes, namespaces, confidentiality.
+
+use super::policy::{groups_of, last_protected, matches};
+use crate::model::policy::RoleGrant;
+use crate::model::{Actor, Code, ConfigKey, Environment, Policy, Refusal, Role, Scope};
+use std::fmt;
+
+/// Who calls, as the token says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// For whom the token acts.
+    pub actor: Actor,
+    /// The token.
+    pub token_id: String,
+    /// The person who made the token and answers for it.
+    pub owner: Actor,
+    /// What the token may do of what its actor may.
+    pub scope: Scope,
+}
+
+/// A kind of right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Need {
+    /// Read keys, versions, contents, pointers, promotions.
+    Read,
+    /// Resolve a key for a unit, and have it explained.
+    Resolve,
+    /// Read the audit trail and its stream.
+    Audit,
+    /// Read the policy and its merged rules.
+    PolicyRead,
+    /// List the tokens of others.
+    TokensRead,
+    /// Save, submit and discard versions; make fragments.
+    Draft,
+    /// Import with foreign authors.
+    Import,
+    /// Open, renew promotions.
+    Open,
+    /// Withdraw a promotion (its actor or an admin: the workflow looks at which).
+    Withdraw,
+    /// Comment on a promotion.
+    Comment,
+    /// Approve, reject, retract (the gate's group is the workflow's to check).
+    Approve,
+    /// Override an evaluation gate (the gate's group is the workflow's to check).
+    Override,
+    /// Apply a promotion.
+    Apply,
+    /// Step a rollout up.
+    Step,
+    /// Step a rollout down.
+    StepDown,
+    /// Hold a rollout.
+    Hold,
+    /// Let a held rollout go on.
+    Resume,
+    /// Serve again after a kill.
+    Revive,
+    /// Back to what served before.
+    Rollback,
+    /// The kill switch.
+    Kill,
+    /// Take one's kill back.
+    UndoKill,
+    /// Write the note that a kill owed.
+    Note,
+    /// Review a kill, undo-kill or override afterwards.
+    CloseReview,
+    /// Mark a version.
+    Quarantine,
+    /// Lift the mark.
+    Lift,
+    /// Report gate verdicts.
+    Report,
+    /// Make a key (pass the key as it would be).
+    CreateKey,
+    /// Change a key: its owner or an admin.
+    KeyAdmin,
+    /// Apply another policy.
+    Policy,
+    /// Make or revoke tokens of others (one's own: no right is needed).
+    Tokens,
+    /// See unit hashes of others.
+    Privacy,
+}
+
+impl Need {
+    /// Every kind, for tests that enumerate.
+    pub const ALL: &'static [Self] = &[
+        Self::Read,
+        Self::Resolve,
+        Self::Audit,
+        Self::PolicyRead,
+        Self::TokensRead,
+        Self::Draft,
+        Self::Import,
+        Self::Open,
+        Self::Withdraw,
+        Self::Comment,
+        Self::Approve,
+        Self::Override,
+        Self::Apply,
+        Self::Step,
+        Self::StepDown,
+        Self::Hold,
+        Self::Resume,
+        Self::Revive,
+        Self::Rollback,
+        Self::Kill,
+        Self::UndoKill,
+        Self::Note,
+        Self::CloseReview,
+        Self::Quarantine,
+        Self::Lift,
+        Self::Report,
+        Self::CreateKey,
+        Self::KeyAdmin,
+        Self::Policy,
+        Self::Tokens,
+        Self::Privacy,
+    ];
+
+    /// The roles that confer it.
+    pub fn roles(self) -> &'static [Role] {
+        use Role::{Admin, Approver, Auditor, Author, Evaluator, Importer, Oncall, Privacy, Public, Reader, Releaser, Service};
+        match self {
+            Self::Read => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Admin],
+            Self::Resolve => &[Service, Public, Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer],
+            Self::Audit => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Auditor, Admin],
+            Self::PolicyRead => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Auditor, Admin],
+            Self::TokensRead => &[Auditor, Admin],
+            Self::Draft => &[Author, Importer],
+            Self::Import => &[Importer],
+            Self::Open => &[Author, Releaser],
+            Self::Withdraw => &[Author, Releaser, Admin],
+            Self::Comment | Self::Override => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer],
+            Self::Approve | Self::Lift => &[Approver],
+            Self::Apply | Self::Step | Self::Resume | Self::Revive => &[Releaser],
+            Self::StepDown | Self::Hold | Self::Rollback | Self::Kill | Self::UndoKill | Self::Note => &[Releaser, Oncall],
+            Self::CloseReview | Self::Quarantine => &[Approver, Oncall],
+            Self::Report => &[Evaluator],
+            Self::CreateKey => &[Admin, Importer],
+            Self::KeyAdmin | Self::Policy | Self::Tokens => &[Admin],
+            Self::Privacy => &[Privacy],
+        }
+    }
+
+    /// Whether it only looks.
+    fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Resolve | Self::Audit | Self::PolicyRead | Self::TokensRead | Self::Privacy)
+    }
+}
+
+impl fmt::Display for Need {
+    /// What the caller wanted, after "to".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read this",
+            Self::Resolve => "resolve",
+            Self::Audit => "read the audit trail",
+            Self::PolicyRead => "read the policy",
+            Self::TokensRead => "list tokens",
+            Self::Draft => "write versions",
+            Self::Import => "import",
+            Self::Open => "open a promotion",
+            Self::Withdraw => "withdraw a promotion",
+            Self::Comment => "comment",
+            Self::Approve => "approve",
+            Self::Override => "override a gate",
+            Self::Apply => "apply a promotion",
+            Self::Step => "step a rollout up",
+            Self::StepDown => "step a rollout down",
+            Self::Hold => "hold a rollout",
+            Self::Resume => "resume a rollout",
+            Self::Revive => "revive",
+            Self::Rollback => "roll back",
+            Self::Kill => "kill",
+            Self::UndoKill => "undo a kill",
+            Self::Note => "write the note of a kill",
+            Self::CloseReview => "close a review",
+            Self::Quarantine => "quarantine a version",
+            Self::Lift => "lift a quarantine",
+            Self::Report => "report a gate verdict",
+            Self::CreateKey => "create a key",
+            Self::KeyAdmin => "change a key",
+            Self::Policy => "change the policy",
+            Self::Tokens => "manage tokens of others",
+            Self::Privacy => "see unit hashes",
+        })
+    }
+}
+
+/// Whether the caller may do it. Without a key or environment: whether it may anywhere at all (lists then leave out what
+/// [`sees`] denies).
+///
+/// # Errors
+/// `not_found` where the caller may not know of the key; `forbidden`, with who may, for all else.
+pub fn allowed(
+    policy: &Policy,
+    caller: &Caller,
+    need: Need,
+    key: Option<&ConfigKey>,
+    environment: Option<&Environment>,
+) -> Result<(), Refusal> {
+    match caller.scope {
+        Scope::Kill if need != Need::Kill => return Err(forbidden(caller, need).hint("this token can only kill")),
+        Scope::Read if !need.reads() => return Err(forbidden(caller, need).hint("this token only reads")),
+        _ => {}
+    }
+    // A key that is only about to be made has no existence to hide.
+    let hidden = key.filter(|_| need != Need::CreateKey);
+    if hidden.is_some_and(|key| !sees(policy, caller, key)) {
+        return Err(Refusal::not_found());
+    }
+    let suits = |grant: &RoleGrant| {
+        need.roles().contains(&grant.role)
+            && covers(policy, grant, key, environment)
+            && hidden.is_none_or(|key| trusted_with(grant, key))
+    };
+    if grants(policy, &caller.actor).any(suits) {
+        return Ok(());
+    }
+    if key.is_some_and(|key| owns(policy, caller, key)) && owner_may(policy, caller, need, key) {
+        return Ok(());
+    }
+    let roles: Vec<&str> = need.roles().iter().map(|role| role.as_str()).collect();
+    Err(forbidden(caller, need).hint(format!("it takes the role {} there", roles.join(" or "))))
+}
+
+/// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a
+/// confidential key a grant counts only when its pattern names a part of the namespace, and admin, auditor and public never.
+pub fn sees(policy: &Policy, caller: &Caller, key: &ConfigKey) -> bool {
+    if owns(policy, caller, key) {
+        return true;
+    }
+    grants(policy, &caller.actor).any(|grant| covers(policy, grant, Some(key), None) && trusted_with(grant, key))
+}
+
+/// Whether a grant reaches a key in spite of its confidentiality.
+fn trusted_with(grant: &RoleGrant, key: &ConfigKey) -> bool {
+    !key.confidential
+        || (grant.namespace.as_deref().is_some_and(|pattern| !pattern.starts_with('*'))
+            && !matches!(grant.role, Role::Admin | Role::Auditor | Role::Public))
+}
+
+/// The grants that count for an actor: its own and those of its groups.
+pub fn grants<'a>(policy: &'a Policy, actor: &Actor) -> impl Iterator<Item = &'a RoleGrant> {
+    let mut names: Vec<String> = groups_of(policy, actor).into_iter().map(|group| format!("group:{group}")).collect();
+    names.push(actor.to_string());
+    policy.roles.iter().filter(move |grant| names.contains(&grant.who))
+}
+
+fn owns(policy: &Policy, caller: &Caller, key: &ConfigKey) -> bool {
+    super::policy::group_members(policy, &key.owning_group).contains(&caller.actor)
+}
+
+/// What membership in the owning group confers by itself: reading and keeping the key; making one also takes the right to
+/// write in its namespace.
+fn owner_may(policy: &Policy, caller: &Caller, need: Need, key: Option<&ConfigKey>) -> bool {
+    match need {
+        Need::Read | Need::Audit | Need::Comment | Need::Override | Need::KeyAdmin => true,
+        Need::CreateKey => {
+            grants(policy, &caller.actor).any(|grant| grant.role == Role::Author && covers(policy, grant, key, None))
+        }
+        _ => false,
+    }
+}
+
+fn covers(policy: &Policy, grant: &RoleGrant, key: Option<&ConfigKey>, environment: Option<&Environment>) -> bool {
+    let namespace = match (&grant.namespace, key) {
+        (Some(pattern), Some(key)) => matches(pattern, key.key_id.namespace()),
+        _ => true,
+    };
+    let place = match (&grant.environment, environment) {
+        (Some(granted), Some(asked)) if asked.is_safe_default() => {
+            key.and_then(|key| last_protected(policy, &key.key_id)).is_some_and(|last| last == granted)
+        }
+        (Some(granted), Some(asked)) => granted == asked.as_str(),
+        _ => true,
+    };
+    namespace && place
+}
+
+fn forbidden(caller: &Caller, need: Need) -> Refusal {
+    Refusal::new(Code::Forbidden, format!("{} may not {need}", caller.actor))
+}
