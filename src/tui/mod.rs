@@ -1,3 +1,14 @@
-//! The terminal: one loop, one closed message enum.
+//! The terminal: one loop of input, effects, stream and timer; messages change the state; the state is drawn.
 
+pub mod action;
 pub mod dialogs;
+pub(crate) mod effect;
+pub(crate) mod field;
+pub mod keymap;
+pub(crate) mod look;
+pub(crate) mod msg;
+pub(crate) mod overlays;
+pub(crate) mod rooms;
+pub(crate) mod state;
+pub mod theme;
+pub(crate) mod widgets;

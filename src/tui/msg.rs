@@ -1,0 +1,293 @@
+//! Everything that can have happened, in one closed list.
+
+use super::action::Action;
+use super::effect::{Answer, Failure, Receipt, Slot};
+use super::keymap::Key;
+use crate::model::approval::HiddenSpan;
+use crate::model::{AuditEvent, ChainHead, Digest, Environment, EnvironmentPointer, KeyId};
+use crate::wire::promotions::PromotionView;
+use uuid::Uuid;
+
+/// Something that happened. `update` turns it into a new state and requests.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Msg {
+    /// A key was pressed, is held, or came up.
+    Pressed(Key),
+    /// Text was pasted in one piece: one edit of a focused field, never keys.
+    Pasted(String),
+    /// The window has another size.
+    Resized {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// A person chose an action, by key, menu, hint or palette.
+    Chosen(Action),
+    /// The frame that shows the state after the last message reached the terminal, whole.
+    Painted,
+    /// A moment that was asked for, or the next minute, came.
+    Ticked,
+    /// A request was answered.
+    Loaded {
+        /// Where.
+        slot: Slot,
+        /// Which request of this slot; older ones are dropped before a room sees them.
+        generation: u64,
+        /// What came.
+        answer: Result<Answer, Failure>,
+    },
+    /// A change was answered.
+    Sent {
+        /// Of which request.
+        ticket: Uuid,
+        /// What came.
+        receipt: Result<Receipt, Failure>,
+    },
+    /// Work on the processor is done.
+    Worked {
+        /// Which request.
+        generation: u64,
+        /// What came.
+        result: Box<super::rooms::review::Worked>,
+    },
+    /// The stream said something.
+    Followed(Followed),
+    /// `$EDITOR` ended: the new text, or none when nothing changed or it failed.
+    Edited(Option<String>),
+    /// Open a dialog (from a room, a menu, the palette).
+    DialogAsked(Box<DialogRequest>),
+    /// Go somewhere.
+    Went(Place),
+    /// Something to say in the status line.
+    Said(Notice),
+    /// The process is asked to end.
+    Ended,
+}
+
+/// What the stream says. The runtime makes it of the client's own type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Followed {
+    /// The stream is open; the chain was verified from one number (pinned) to another.
+    Connected {
+        /// The number from which this process or an earlier one verified.
+        from: u64,
+    },
+    /// A new link of the chain, verified.
+    Audit(Box<AuditEvent>),
+    /// A pointer as it is now.
+    Pointer(Box<EnvironmentPointer>),
+    /// The head, each second.
+    Heartbeat(ChainHead),
+    /// The stream is gone; tried again in so many milliseconds.
+    Lost {
+        /// Which attempt comes next, from 1.
+        attempt: u32,
+        /// Milliseconds.
+        retry_in: u64,
+    },
+    /// The chain is broken: the first bad number and why.
+    Broken {
+        /// The first bad number.
+        seq: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Somewhere in the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The Inbox.
+    Inbox,
+    /// A change under review.
+    Review(ReviewTarget),
+    /// The tree of keys, perhaps at a key.
+    Keys(Option<KeyId>),
+    /// Rollouts.
+    Rollouts,
+    /// Audit, perhaps at a number.
+    Audit(Option<u64>),
+}
+
+/// What Review shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReviewTarget {
+    /// A promotion, opened at one of its panes.
+    Promotion(Uuid, ReviewPane),
+    /// Two versions of a key; no promotion, nothing to approve.
+    Pair {
+        /// The key.
+        key: KeyId,
+        /// From; none: everything is new.
+        from: Option<Digest>,
+        /// To.
+        to: Digest,
+    },
+    /// One version, alone.
+    Version {
+        /// The key.
+        key: KeyId,
+        /// Which.
+        digest: Digest,
+        /// Opened at this pane.
+        pane: ReviewPane,
+    },
+}
+
+/// Panes of Review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReviewPane {
+    /// The difference.
+    #[default]
+    Diff,
+    /// Gates.
+    Gates,
+    /// Fragments.
+    Fragments,
+}
+
+/// A dialog that somebody asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DialogRequest {
+    /// Which.
+    pub(crate) kind: DialogKind,
+    /// The key that it is about.
+    pub(crate) key: KeyId,
+    /// Where; none: the dialog takes the first protected environment in which the key serves.
+    pub(crate) environment: Option<Environment>,
+    /// The promotion that it is about, as it was shown.
+    pub(crate) promotion: Option<Box<PromotionView>>,
+    /// The version that it is about (revive, quarantine, submit, edit).
+    pub(crate) digest: Option<Digest>,
+    /// What a command line filled in already.
+    pub(crate) filled: Filled,
+    /// What Review saw: only then can be approved.
+    pub(crate) seen: Option<Seen>,
+    /// More keys, for bulk.
+    pub(crate) more: Vec<KeyId>,
+}
+
+impl DialogRequest {
+    /// A request without particulars.
+    pub(crate) fn new(kind: DialogKind, key: KeyId) -> Self {
+        Self {
+            kind,
+            key,
+            environment: None,
+            promotion: None,
+            digest: None,
+            filled: Filled::default(),
+            seen: None,
+            more: Vec::new(),
+        }
+    }
+}
+
+/// What Review knows about reading.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Seen {
+    /// Changes that were painted whole and passed.
+    pub(crate) changes: usize,
+    /// Changes in all.
+    pub(crate) total: usize,
+    /// Invisible characters that were acknowledged.
+    pub(crate) acknowledged: Vec<HiddenSpan>,
+}
+
+/// What a command line filled in already.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Filled {
+    /// `--rationale`, `--note`
+    pub(crate) rationale: Option<String>,
+    /// `--reason`
+    pub(crate) reason: Option<crate::model::KillReason>,
+    /// `--gate`
+    pub(crate) gate: Option<String>,
+    /// `--to`, `--percent`
+    pub(crate) to: Option<String>,
+}
+
+/// The dialogs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum DialogKind {
+    /// Approve.
+    Approve,
+    /// Reject.
+    RequestChanges,
+    /// Say something.
+    Comment,
+    /// Apply an open promotion.
+    Promote,
+    /// Open a promotion of a version.
+    Open,
+    /// Roll back.
+    Rollback,
+    /// Kill.
+    Kill,
+    /// Take a kill back.
+    UndoKill,
+    /// Serve again.
+    Revive,
+    /// The next share.
+    StepUp,
+    /// The share before.
+    StepDown,
+    /// Go on.
+    Resume,
+    /// Hold.
+    Hold,
+    /// Override a gate.
+    Override,
+    /// Mark a version.
+    Quarantine,
+    /// Lift the mark.
+    Lift,
+    /// Take one's own promotion back.
+    Withdraw,
+    /// Review afterwards.
+    SettleReview,
+    /// The kill's owed note.
+    SettleNote,
+    /// Write a new version (with `digest`: from that one).
+    Draft,
+    /// Submit a draft.
+    Submit,
+}
+
+/// Something for the status line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// How it reads.
+    pub(crate) kind: NoticeKind,
+    /// What happened.
+    pub(crate) text: String,
+    /// The number of the audit event.
+    pub(crate) seq: Option<u64>,
+}
+
+/// How a notice reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoticeKind {
+    /// Done: `✓`
+    Done,
+    /// Worth knowing: no sign.
+    Note,
+    /// Went wrong: stays until dismissed.
+    Error,
+}
+
+impl Notice {
+    /// It worked.
+    pub(crate) fn done(text: impl Into<String>, seq: Option<u64>) -> Self {
+        Self { kind: NoticeKind::Done, text: text.into(), seq }
+    }
+    /// Worth knowing.
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        Self { kind: NoticeKind::Note, text: text.into(), seq: None }
+    }
+    /// It went wrong.
+    pub(crate) fn error(text: impl Into<String>) -> Self {
+        Self { kind: NoticeKind::Error, text: text.into(), seq: None }
+    }
+}

@@ -1,0 +1,5 @@
+//! The errors overlay.
+
+/// Its state.
+#[derive(Debug, Default)]
+pub(crate) struct State;

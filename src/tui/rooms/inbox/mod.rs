@@ -1,0 +1,9 @@
+//! Inbox: what waits for the person.
+
+mod state;
+mod update;
+mod view;
+
+pub(crate) use state::State;
+pub(crate) use update::{open, subject, update};
+pub(crate) use view::draw;

@@ -1,0 +1,11 @@
+//! Review: a change: difference, gates, fragments, votes, comments.
+
+mod state;
+mod update;
+mod view;
+mod work;
+
+pub(crate) use state::State;
+pub(crate) use update::{open, subject, update};
+pub(crate) use view::draw;
+pub(crate) use work::{Work, Worked, perform};

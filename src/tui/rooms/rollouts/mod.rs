@@ -1,0 +1,9 @@
+//! Rollouts: pointers below 100 % or killed.
+
+mod state;
+mod update;
+mod view;
+
+pub(crate) use state::State;
+pub(crate) use update::{open, subject, update};
+pub(crate) use view::draw;

@@ -1,0 +1,368 @@
+//! The root state: what the terminal knows and where the person is. Knows no terminal library.
+
+use super::effect::{Effect, Query, Slot};
+use super::keymap::{Key, Keymap};
+use super::msg::{DialogRequest, Notice, NoticeKind};
+use super::{dialogs, overlays, rooms};
+use crate::model::{ChainHead, Digest, Environment, KeyId, Timestamp};
+use crate::wire::people::Me;
+use crate::wire::promotions::PromotionView;
+use crate::wire::world::World;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Everything. Fifteen fields at most; a modal is one `Option`.
+pub(crate) struct State {
+    /// Who and where.
+    pub(crate) session: Session,
+    /// The connection, the chain.
+    pub(crate) link: Link,
+    /// Size, theme, what is shown.
+    pub(crate) screen: Screen,
+    /// The keys in force.
+    pub(crate) keymap: Arc<Keymap>,
+    /// Keys that began a chord, and a number before them.
+    pub(crate) pending: Pending,
+    /// The room in front.
+    pub(crate) room: Room,
+    /// Tab 1.
+    pub(crate) inbox: rooms::inbox::State,
+    /// In front of any tab while a change is open.
+    pub(crate) review: rooms::review::State,
+    /// Tab 2.
+    pub(crate) keys: rooms::keys::State,
+    /// Tab 3.
+    pub(crate) rollouts: rooms::rollouts::State,
+    /// Tab 5, and the dock.
+    pub(crate) audit: rooms::audit::State,
+    /// What lies over the room.
+    pub(crate) modal: Option<Modal>,
+    /// The status line.
+    pub(crate) notices: Notices,
+    /// Generations of requests, and fresh ids.
+    pub(crate) slots: Slots,
+}
+
+/// The room in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Room {
+    /// Tab 1.
+    Inbox,
+    /// A change, over the tab from which it was opened.
+    Review(Tab),
+    /// Tab 2.
+    Keys,
+    /// Tab 3.
+    Rollouts,
+    /// Tab 5.
+    Audit,
+}
+
+/// Tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Tab {
+    /// 1
+    Inbox,
+    /// 2
+    Keys,
+    /// 3
+    Rollouts,
+    /// 4
+    Audit,
+}
+
+impl Room {
+    /// The tab that is lit.
+    pub(crate) fn tab(self) -> Tab {
+        match self {
+            Self::Inbox => Tab::Inbox,
+            Self::Review(tab) => tab,
+            Self::Keys => Tab::Keys,
+            Self::Rollouts => Tab::Rollouts,
+            Self::Audit => Tab::Audit,
+        }
+    }
+    /// The room of a tab.
+    pub(crate) fn of(tab: Tab) -> Self {
+        match tab {
+            Tab::Inbox => Self::Inbox,
+            Tab::Keys => Self::Keys,
+            Tab::Rollouts => Self::Rollouts,
+            Tab::Audit => Self::Audit,
+        }
+    }
+}
+
+/// Who and where.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Session {
+    /// The server's address, for the title.
+    pub(crate) server: String,
+    /// The caller, once known.
+    pub(crate) me: Option<Me>,
+    /// Environments, the registry's name, once known.
+    pub(crate) world: Option<World>,
+    /// Whether nothing may be changed from here.
+    pub(crate) read_only: bool,
+}
+
+impl Session {
+    /// Whether the policy protects an environment (for rows that do not say so themselves).
+    pub(crate) fn is_protected(&self, environment: &Environment) -> bool {
+        self.world.as_ref().is_some_and(|w| w.environments.iter().any(|e| e.name == environment.as_str() && e.protected))
+    }
+}
+
+/// The connection and what it is worth.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Link {
+    /// How the stream stands.
+    pub(crate) wire: Wire,
+    /// When the server last said anything.
+    pub(crate) heard_at: Option<Timestamp>,
+    /// The newest head that the server named.
+    pub(crate) head: Option<ChainHead>,
+    /// The server's clock minus ours, in seconds.
+    pub(crate) skew: i64,
+    /// What was verified.
+    pub(crate) chain: Chain,
+}
+
+/// How the stream stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Wire {
+    /// Not yet open.
+    #[default]
+    Connecting,
+    /// Open and heard within three seconds.
+    Live,
+    /// Open, and silent for too long; since when is [`Link::heard_at`].
+    Stale,
+    /// Gone; which attempt comes next.
+    Reconnecting(u32),
+}
+
+/// What this process verified of the audit chain.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Chain {
+    /// Nothing yet.
+    #[default]
+    Unknown,
+    /// Every event from one number to another, hashed here.
+    Verified {
+        /// From.
+        from: u64,
+        /// To.
+        to: u64,
+        /// The hash of the last.
+        head: Option<Digest>,
+    },
+    /// Broken: an alarm that cannot be missed.
+    Broken {
+        /// The first bad number.
+        seq: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Link {
+    /// Whether what is shown is as fresh as the server can make it.
+    pub(crate) fn is_live(&self) -> bool {
+        self.wire == Wire::Live
+    }
+    /// The audit head that this process verified, for approvals.
+    pub(crate) fn verified_head(&self) -> Option<Digest> {
+        match &self.chain {
+            Chain::Verified { head, .. } => *head,
+            _ => None,
+        }
+    }
+}
+
+/// Size, theme, what is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Screen {
+    /// Columns.
+    pub(crate) width: u16,
+    /// Rows.
+    pub(crate) height: u16,
+    /// Name of the theme.
+    pub(crate) theme: String,
+    /// Whether only ASCII signs are drawn.
+    pub(crate) ascii: bool,
+    /// Whether the audit dock is shown.
+    pub(crate) dock: bool,
+    /// Whether the preview is shown.
+    pub(crate) preview: bool,
+    /// Whether the focused pane has the whole body.
+    pub(crate) zoom: bool,
+    /// The person's time zone offset in seconds, for absolute times.
+    pub(crate) offset: i32,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self { width: 80, height: 24, theme: "ansi".into(), ascii: false, dock: true, preview: true, zoom: false, offset: 0 }
+    }
+}
+
+/// Keys that began a chord, and a number before them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// The keys so far.
+    pub(crate) keys: Vec<Key>,
+    /// The number before them.
+    pub(crate) count: Option<u64>,
+    /// When ctrl-c was last pressed.
+    pub(crate) cancelled_at: Option<Timestamp>,
+}
+
+/// What lies over the room and takes every key.
+pub(crate) enum Modal {
+    /// `?`
+    Help(overlays::help::State),
+    /// `:` and ctrl-p
+    Palette(overlays::palette::State),
+    /// `!`
+    Danger,
+    /// `y`
+    Copy,
+    /// `E`
+    Errors(overlays::errors::State),
+    /// A dialog: approve, promote, kill …
+    Dialog(Box<dialogs::Dialog>),
+}
+
+/// The status line: the newest result, and errors until they are dismissed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notices {
+    /// The newest that is not an error, and when it was said.
+    pub(crate) last: Option<(Notice, Timestamp)>,
+    /// Errors, oldest first.
+    pub(crate) errors: Vec<(Notice, Timestamp)>,
+}
+
+impl Notices {
+    /// Says something.
+    pub(crate) fn say(&mut self, notice: Notice, now: Timestamp) {
+        if notice.kind == NoticeKind::Error {
+            if self.errors.last().is_none_or(|(last, _)| last.text != notice.text) {
+                self.errors.push((notice, now));
+            }
+            // A broken server must not fill the memory.
+            if self.errors.len() > 200 {
+                self.errors.remove(0);
+            }
+        } else {
+            self.last = Some((notice, now));
+        }
+    }
+}
+
+/// Generations of requests, and fresh ids.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slots {
+    generations: [u64; Slot::COUNT],
+    waiting: [bool; Slot::COUNT],
+    seed: [u8; 16],
+    drawn: u64,
+}
+
+impl Slots {
+    /// Slots whose ids come from `seed`: 16 random bytes, drawn once per process.
+    pub(crate) fn new(seed: [u8; 16]) -> Self {
+        Self { seed, ..Self::default() }
+    }
+    /// A request to read; answers to earlier ones of this slot will be dropped.
+    pub(crate) fn load(&mut self, slot: Slot, query: Query) -> Effect {
+        Effect::Load { slot, generation: self.next(slot), query }
+    }
+    /// The generation of the next request of a slot, for requests that are not reads.
+    pub(crate) fn next(&mut self, slot: Slot) -> u64 {
+        let at = slot as usize;
+        self.generations[at] += 1;
+        self.waiting[at] = true;
+        self.generations[at]
+    }
+    /// Whether an answer is the newest of its slot; it is no longer awaited then.
+    pub(crate) fn accept(&mut self, slot: Slot, generation: u64) -> bool {
+        let newest = self.generations[slot as usize] == generation;
+        if newest {
+            self.waiting[slot as usize] = false;
+        }
+        newest
+    }
+    /// Whether an answer is awaited.
+    pub(crate) fn is_waiting(&self, slot: Slot) -> bool {
+        self.waiting[slot as usize]
+    }
+    /// A fresh id: an Idempotency-Key.
+    pub(crate) fn ticket(&mut self) -> Uuid {
+        self.drawn += 1;
+        let mut bytes = self.seed;
+        let count = u64::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]])
+            .wrapping_add(self.drawn);
+        bytes[8..].copy_from_slice(&count.to_be_bytes());
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
+
+/// What a room's update is given beside its own state.
+pub(crate) struct Cx<'a> {
+    /// Who and where.
+    pub(crate) session: &'a Session,
+    /// The connection, the chain.
+    pub(crate) link: &'a Link,
+    /// Size, theme.
+    pub(crate) screen: &'a Screen,
+    /// Requests and ids.
+    pub(crate) slots: &'a mut Slots,
+    /// The number typed before the action.
+    pub(crate) count: Option<u64>,
+    /// This moment, on the wall.
+    pub(crate) now: Timestamp,
+    /// This moment, on the terminal's own steady clock: time since it started.
+    pub(crate) steady: std::time::Duration,
+}
+
+/// This moment: `update` is given it with every message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Now {
+    /// On the wall.
+    pub(crate) wall: Timestamp,
+    /// On the terminal's own steady clock: time since it started.
+    pub(crate) steady: std::time::Duration,
+}
+
+/// What the focused row is about: what danger menu, copy menu and command lines work on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Subject {
+    /// The key.
+    pub(crate) key: Option<KeyId>,
+    /// The environment of the row.
+    pub(crate) environment: Option<Environment>,
+    /// The promotion of the row.
+    pub(crate) promotion: Option<Box<PromotionView>>,
+    /// The version of the row.
+    pub(crate) digest: Option<Digest>,
+    /// Its rationale.
+    pub(crate) rationale: Option<String>,
+    /// Keys that are marked.
+    pub(crate) marked: Vec<KeyId>,
+    /// What Review saw.
+    pub(crate) seen: Option<super::msg::Seen>,
+}
+
+impl Subject {
+    /// A dialog about this.
+    pub(crate) fn dialog(&self, kind: super::msg::DialogKind) -> Option<DialogRequest> {
+        let mut request = DialogRequest::new(kind, self.key.clone()?);
+        request.environment.clone_from(&self.environment);
+        request.promotion.clone_from(&self.promotion);
+        request.digest = self.digest;
+        request.seen.clone_from(&self.seen);
+        request.more.clone_from(&self.marked);
+        Some(request)
+    }
+}

@@ -1,0 +1,1 @@
+//! Building blocks of views: they know the theme and no domain.
