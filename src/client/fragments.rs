@@ -31,6 +31,7 @@ impl Client {
 
     /// All versions that pin some revision of a fragment.
     pub async fn fragment_users(&self, name: &str) -> Answer<Vec<FragmentUser>> {
-        pages::all(|cursor| async move { self.get::<Page<FragmentUser>>(&paths::fragment_users(name), &pages::at(cursor)).await }).await
+        pages::all(|cursor| async move { self.get::<Page<FragmentUser>>(&paths::fragment_users(name), &pages::at(cursor)).await })
+            .await
     }
 }

@@ -8,10 +8,7 @@ use crate::wire::{Page, paths};
 impl Client {
     /// All tokens that the caller may see.
     pub async fn tokens(&self) -> Answer<Vec<Token>> {
-        pages::all(|cursor| async move {
-            self.get::<Page<Token>>(&paths::tokens(), &pages::at(cursor)).await
-        })
-        .await
+        pages::all(|cursor| async move { self.get::<Page<Token>>(&paths::tokens(), &pages::at(cursor)).await }).await
     }
 
     /// Makes a token; the answer is the only time that its secret is seen.

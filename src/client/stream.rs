@@ -179,7 +179,6 @@ impl Follower {
             }
             Err(VerifyError::Client(error)) if error.code() == Some(Code::Forbidden) => {
                 self.trust = Trust::Blind;
-                self.heard = self.client.world().await.map(|_| self.heard)?;
                 Ok(())
             }
             Err(VerifyError::Client(error)) => Err(error.into()),
@@ -263,10 +262,9 @@ impl Follower {
         let behind = head.seq < known.head.seq || (head.seq == known.head.seq && head.event_id != known.head.event_id);
         if behind && known.head.seq > 0 {
             return match verify::still_there(&self.client, &known.pin(&self.client)).await {
-                Ok(()) => Ok(()),
+                Ok(()) | Err(VerifyError::Pins(_)) => Ok(()),
                 Err(VerifyError::Broken(at)) => self.alarm(at).await,
                 Err(VerifyError::Client(error)) => Err(error.into()),
-                Err(VerifyError::Pins(_)) => Ok(()),
             };
         }
         // One heartbeat may overtake the event that it speaks of; a second one does not.
@@ -275,7 +273,9 @@ impl Follower {
 
     /// Remembers the verified head, when it moved. A full disk must not stop the stream.
     fn keep(&mut self) {
-        let Some(known) = self.known.as_ref().filter(|k| self.trust == Trust::Verifying && k.head.seq > self.kept) else { return };
+        let Some(known) = self.known.as_ref().filter(|k| self.trust == Trust::Verifying && k.head.seq > self.kept) else {
+            return;
+        };
         match verify::remember(&self.client, self.pins.as_ref(), known) {
             Ok(()) => self.kept = known.head.seq,
             Err(error) => tracing::warn!(%error, "the verified chain head cannot be remembered"),

@@ -96,13 +96,23 @@ impl Client {
     }
 
     /// `POST path` with a body and the caller's idempotency key.
-    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &(impl Serialize + Sync), idempotency: &str) -> Answer<T> {
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+        idempotency: &str,
+    ) -> Answer<T> {
         let request = self.inner.http.post(self.address(path)).header("idempotency-key", idempotency).json(body);
         self.answer(request).await
     }
 
     /// `PATCH path` with a body and the caller's idempotency key.
-    pub(super) async fn patch<T: DeserializeOwned>(&self, path: &str, body: &(impl Serialize + Sync), idempotency: &str) -> Answer<T> {
+    pub(super) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+        idempotency: &str,
+    ) -> Answer<T> {
         let request = self.inner.http.patch(self.address(path)).header("idempotency-key", idempotency).json(body);
         self.answer(request).await
     }

@@ -80,7 +80,8 @@ pub(super) async fn still_there(client: &Client, pin: &Pin) -> Result<(), Verify
     let genesis = genesis(client).await?;
     if genesis != Some(pin.genesis) {
         let now = genesis.map_or("an empty chain".into(), |g| format!("the chain that begins with {g}"));
-        let why = format!("another registry answers at this address: it has {now}; the one seen before began with {}", pin.genesis);
+        let why =
+            format!("another registry answers at this address: it has {now}; the one seen before began with {}", pin.genesis);
         return Err(broken(1, why));
     }
     let seq = pin.head.seq;
@@ -147,7 +148,11 @@ async fn to_the_end(
 /// Verifies the whole chain from #1, also against what this machine saw before, and remembers its head.
 ///
 /// `progress` gets the number of the event just verified and the number that the registry states.
-pub async fn verify_all(client: &Client, pins: Option<&Pins>, mut progress: impl FnMut(u64, u64)) -> Result<Verified, VerifyError> {
+pub async fn verify_all(
+    client: &Client,
+    pins: Option<&Pins>,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Verified, VerifyError> {
     let pinned = match pins {
         Some(pins) => pins.get(client.base_url())?,
         None => None,
@@ -169,7 +174,7 @@ pub async fn verify_all(client: &Client, pins: Option<&Pins>, mut progress: impl
         let (first, last) = (head.seq + 1, pin.head.seq);
         return Err(broken(first, format!("events up to #{last} were seen before; from #{first} on they are gone")));
     }
-    let from = if head.seq == 0 { 0 } else { 1 };
+    let from = u64::from(head.seq != 0);
     let found = Contact { genesis: genesis.unwrap_or(Digest::ZERO), from, head, first: pinned.is_none() };
     remember(client, pins, &found)?;
     Ok(Verified { events: head.seq, head, seen_before: pinned.map(|pin| pin.head.seq) })
@@ -179,7 +184,10 @@ pub async fn verify_all(client: &Client, pins: Option<&Pins>, mut progress: impl
 fn as_pinned(pinned: Option<&Pin>, at: &ChainHead) -> Result<(), VerifyError> {
     let Some(pin) = pinned else { return Ok(()) };
     if at.seq == 1 && at.event_id != pin.genesis {
-        return Err(broken(1, format!("another registry answers at this address: the one seen before began with {}", pin.genesis)));
+        return Err(broken(
+            1,
+            format!("another registry answers at this address: the one seen before began with {}", pin.genesis),
+        ));
     }
     if at.seq == pin.head.seq && at.event_id != pin.head.event_id {
         let seq = at.seq;

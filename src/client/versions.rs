@@ -56,7 +56,8 @@ impl Client {
 
     /// All gate verdicts of a version.
     pub async fn verdicts(&self, digest: &Digest) -> Answer<Vec<GateVerdict>> {
-        pages::all(|cursor| async move { self.get::<Page<GateVerdict>>(&paths::verdicts(digest), &pages::at(cursor)).await }).await
+        pages::all(|cursor| async move { self.get::<Page<GateVerdict>>(&paths::verdicts(digest), &pages::at(cursor)).await })
+            .await
     }
 
     /// Reports what an evaluation gate found.

@@ -2,9 +2,9 @@
 
 use super::{Answer, Client};
 use crate::model::{Environment, EnvironmentRule, KeyId};
+use crate::wire::paths;
 use crate::wire::people::Me;
 use crate::wire::world::{ApplyPolicy, AskPolicy, PolicyText, World};
-use crate::wire::paths;
 
 impl Client {
     /// Environments in the policy's order, the registry's name, its genesis.
