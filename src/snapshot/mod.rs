@@ -144,3 +144,141 @@ impl KeyState {
         self.contents.iter().find(|c| c.digest == *digest)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::model::{BasisPoints, Format, PlanStep, Timestamp, UnitType};
+
+    /// Heads that follow one another.
+    pub mod share {
+        use super::*;
+        pub fn next(snapshot: &Snapshot) -> ChainHead {
+            head(snapshot.head().seq + 1)
+        }
+        pub fn head(seq: u64) -> ChainHead {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&seq.to_be_bytes());
+            ChainHead { seq, event_id: Digest(id), at: Timestamp(i64::try_from(seq).unwrap()) }
+        }
+    }
+
+    pub fn prod() -> Environment {
+        "prod".parse().unwrap()
+    }
+
+    fn servable(key: &KeyId, body: &str) -> Servable {
+        let content = Content {
+            key: key.clone(),
+            format: Format::Text,
+            body: body.into(),
+            model_pin: None,
+            parameters: serde_json::Map::new(),
+            fragments: BTreeMap::new(),
+            variables: Vec::new(),
+            schema: 1,
+        };
+        let digest = crate::rules::canonical::content_digest(&content);
+        Servable { digest, content, fragments: BTreeMap::new(), quarantined: false }
+    }
+
+    /// A key with a safe default and a pointer at `share` whose baseline is the safe default.
+    pub fn key_changes(key: &KeyId, share: BasisPoints) -> Vec<Change> {
+        let (live, safe) = (servable(key, "live"), servable(key, "safe"));
+        let row = ConfigKey {
+            key_id: key.clone(),
+            namespace: key.namespace().into(),
+            owning_group: "owners".into(),
+            unit_type: UnitType::User,
+            confidential: false,
+            safe_default_digest: Some(safe.digest),
+            description: String::new(),
+            archived: false,
+            created_at: Timestamp(0),
+        };
+        let pointer = EnvironmentPointer {
+            key_id: key.clone(),
+            environment: prod(),
+            digest: live.digest,
+            rollout_pct: share,
+            killed: false,
+            updated_at: Timestamp(0),
+            revision: 1,
+            baseline_digest: Some(safe.digest),
+            held: false,
+            plan: vec![PlanStep(share, None)],
+            next_step_at: None,
+        };
+        vec![
+            Change::Key(Box::new(row)),
+            Change::Content(Box::new(live)),
+            Change::Content(Box::new(safe)),
+            Change::Pointer(Box::new(pointer)),
+        ]
+    }
+
+    /// A snapshot with one key at 100 %, its key, and its live and safe digests.
+    pub fn snapshot() -> (Snapshot, KeyId, [Digest; 2]) {
+        let key: KeyId = "support.greeting".parse().unwrap();
+        let snapshot = Snapshot::empty(Pepper([7; 32])).after(share::head(1), key_changes(&key, BasisPoints::ALL));
+        let digests = [servable(&key, "live").digest, servable(&key, "safe").digest];
+        (snapshot, key, digests)
+    }
+
+    #[test]
+    fn a_content_that_nothing_names_any_more_is_dropped() {
+        let (base, key, [live, safe]) = snapshot();
+        let other = servable(&key, "other");
+        let mut pointer = (**base.pointer(&key, &prod()).unwrap()).clone();
+        (pointer.digest, pointer.baseline_digest) = (other.digest, None);
+        let changes = vec![Change::Content(Box::new(other.clone())), Change::Pointer(Box::new(pointer))];
+        let moved = base.after(share::next(&base), changes);
+        assert!(moved.servable(&key, &live).is_none(), "nobody gets it any more");
+        assert!(moved.servable(&key, &safe).is_some(), "it is the safe default");
+        assert!(moved.servable(&key, &other.digest).is_some());
+    }
+
+    #[test]
+    fn commits_that_arrive_out_of_order_are_published_in_order() {
+        let (base, key, _) = snapshot();
+        let cell = SnapshotCell::new(base, Timestamp(0));
+        let at = |points| key_changes(&key, BasisPoints::new(points).unwrap());
+        let shown = || cell.get().pointer(&key, &prod()).unwrap().rollout_pct.get();
+        assert!(!cell.publish(share::head(4), at(400)));
+        assert!(!cell.publish(share::head(3), at(300)));
+        assert_eq!((shown(), cell.has_gap()), (10_000, true));
+        assert!(cell.publish(share::head(2), at(200)));
+        assert_eq!((shown(), cell.get().head().seq, cell.has_gap()), (400, 4, false));
+        assert!(cell.publish(share::head(3), at(300)), "one that was published before changes nothing");
+        assert_eq!(shown(), 400);
+    }
+
+    #[test]
+    fn a_reload_closes_a_gap_and_never_goes_back() {
+        let (base, key, _) = snapshot();
+        let cell = SnapshotCell::new(base.clone(), Timestamp(0));
+        let half = key_changes(&key, BasisPoints::new(5000).unwrap());
+        cell.publish(share::head(3), half.clone());
+        cell.replace(base.after(share::head(5), half));
+        assert_eq!((cell.get().head().seq, cell.has_gap()), (5, false));
+        cell.replace(base);
+        assert_eq!(cell.get().head().seq, 5);
+    }
+
+    #[test]
+    fn answers_are_stale_once_the_database_was_away_for_the_budget() {
+        let (base, _, _) = snapshot();
+        let cell = SnapshotCell::new(base, Timestamp(0));
+        let after = |seconds: i64| Timestamp(0).plus_seconds(seconds);
+        assert_eq!(cell.freshness(after(SnapshotCell::BUDGET_SECONDS)), Freshness::Fresh);
+        assert_eq!(cell.freshness(after(SnapshotCell::BUDGET_SECONDS + 1)), Freshness::Stale);
+        cell.heard(after(100));
+        assert_eq!(cell.freshness(after(110)), Freshness::Fresh);
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug() {
+        let (base, _, _) = snapshot();
+        assert!(!format!("{base:?}").contains("[7, 7"));
+    }
+}

@@ -1,7 +1,9 @@
 //! `resolve(key, environment, unit)` on a snapshot: no database, no write.
 
-use super::{KeyState, Servable, Snapshot};
-use crate::model::{ConfigKey, Environment, EnvironmentPointer, KeyId, Refusal, Resolution, ResolutionReason, Step};
+use super::{Servable, Snapshot};
+use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Refusal, Resolution, ResolutionReason, Step};
+use crate::rules::bucketing::unit_hash;
+use crate::rules::resolution::{Chosen, Facts, resolve};
 use std::sync::Arc;
 
 /// What a unit gets, borrowing from the snapshot; [`Choice::resolution`] makes the answer of it.
@@ -35,8 +37,15 @@ impl Snapshot {
         unit: Option<&str>,
         explain: bool,
     ) -> Result<Option<Choice<'_>>, Refusal> {
-        let _ = (key, environment, unit, explain, KeyState::content);
-        unimplemented!()
+        let Some(state) = self.keys.get(key) else { return Ok(None) };
+        let Some(pointer) = state.pointer(environment) else { return Ok(None) };
+        let unit_hash = unit.map(|unit| unit_hash(&self.pepper.0, state.key.unit_type, unit)).transpose()?;
+        // A digest that has no content here cannot be served, so it counts as one that may not.
+        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
+        let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, unit_hash: unit_hash.as_deref(), explain };
+        let Chosen { digest, reason, bucket, steps } = resolve(&facts);
+        let served = digest.and_then(|digest| state.content(&digest));
+        Ok(Some(Choice { key: &state.key, pointer, served, reason, bucket, unit_hash, steps }))
     }
 }
 
@@ -58,6 +67,56 @@ impl Choice<'_> {
             bucket: self.bucket,
             unit_hash: self.unit_hash.clone(),
             steps: self.steps.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{key_changes, prod, share, snapshot};
+    use super::*;
+    use crate::model::BasisPoints;
+
+    fn reasons(snapshot: &Snapshot, key: &KeyId) -> (ResolutionReason, Option<Digest>) {
+        let choice = snapshot.resolve(key, &prod(), Some("u1"), false).unwrap().unwrap();
+        assert_eq!(choice.served.map(|s| s.digest), choice.resolution(false).digest);
+        (choice.reason, choice.served.map(|s| s.digest))
+    }
+
+    #[test]
+    fn a_key_without_pointer_resolves_to_nothing_and_a_unit_must_have_a_length() {
+        let (snapshot, key, _) = snapshot();
+        assert!(snapshot.resolve(&key, &"stage".parse().unwrap(), None, false).unwrap().is_none());
+        assert!(snapshot.resolve(&"no.such".parse().unwrap(), &prod(), None, false).unwrap().is_none());
+        assert!(snapshot.resolve(&key, &prod(), Some(""), false).is_err());
+        assert!(snapshot.resolve(&key, &prod(), Some(&"u".repeat(513)), false).is_err());
+    }
+
+    #[test]
+    fn a_kill_answers_the_safe_default_and_a_quarantined_one_is_no_value() {
+        let (base, key, [_, safe]) = snapshot();
+        let killed = |snapshot: &Snapshot, on| {
+            let mut pointer = (**snapshot.pointer(&key, &prod()).unwrap()).clone();
+            pointer.killed = on;
+            snapshot.after(share::next(snapshot), vec![super::super::Change::Pointer(Box::new(pointer))])
+        };
+        let dead = killed(&base, true);
+        assert_eq!(reasons(&dead, &key), (ResolutionReason::Killed, Some(safe)));
+        let marked = dead.after(share::next(&dead), vec![super::super::Change::Quarantine(key.clone(), safe, true)]);
+        assert_eq!(reasons(&marked, &key), (ResolutionReason::KilledNoDefault, None));
+        assert_eq!(reasons(&dead, &key), (ResolutionReason::Killed, Some(safe)), "the older snapshot is as it was");
+    }
+
+    #[test]
+    fn explaining_names_every_step_and_answers_the_same() {
+        let (base, key, _) = snapshot();
+        let half = base.after(share::next(&base), key_changes(&key, BasisPoints::new(5000).unwrap()));
+        for unit in 0..100 {
+            let unit = format!("unit-{unit}");
+            let plain = half.resolve(&key, &prod(), Some(&unit), false).unwrap().unwrap();
+            let explained = half.resolve(&key, &prod(), Some(&unit), true).unwrap().unwrap();
+            assert_eq!((plain.reason, plain.bucket), (explained.reason, explained.bucket));
+            assert!(plain.steps.is_empty() && !explained.steps.is_empty());
         }
     }
 }
