@@ -559,7 +559,7 @@ mod tests {
         let (arming, at) = armed(Rules::Pinned);
         assert_eq!(arming.blockers(at, false), vec![Blocker::Reason]);
         assert_eq!(arming.blockers(READY + FRESH, true), vec![Blocker::Stale]);
-        assert!(arming.is_armed(READY + FRESH - ms(1), true));
+        assert!(arming.is_armed(READY + FRESH.saturating_sub(ms(1)), true));
         let mut unread = Arming::open(Rules::Pinned, None, Uuid::nil(), ms(0));
         unread.painted(ms(0));
         assert_eq!(unread.blockers(at, true), vec![Blocker::Reading]);
@@ -610,7 +610,7 @@ mod tests {
         }
         arming.set_live(false);
         assert_eq!(arming.facts(at, pin(300), "bob"), Read::Changed);
-        assert!(arming.is_armed(at + Duration::from_secs(3_600), true));
+        assert!(arming.is_armed(at + Duration::from_hours(1), true));
         assert_eq!(arming.pin().map(|p| p.revision), Some(300), "it shows the newest facts all the same");
         assert_eq!(arming.differences().len(), 1);
         let mut unread = open(Rules::Kill);
@@ -694,7 +694,7 @@ mod tests {
                     if !kill {
                         prop_assert!(live);
                         let (at, revision) = read.expect("facts");
-                        prop_assert!(now - at < FRESH);
+                        prop_assert!(now.saturating_sub(at) < FRESH);
                         prop_assert_eq!(revision, newest);
                         prop_assert_eq!(arming.pin().map(|p| p.revision), Some(revision));
                     }
