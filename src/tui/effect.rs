@@ -152,7 +152,7 @@ pub(crate) enum Answer {
 }
 
 /// What is changed at the registry. Each is sent with an Idempotency-Key: the ticket of its [`Effect::Send`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Call {
     /// Approve, reject, override, comment, retract.
     Vote(Uuid, Vote),

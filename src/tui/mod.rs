@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod dialogs;
+pub(crate) mod drafts;
 pub(crate) mod effect;
 pub(crate) mod field;
 pub mod keymap;

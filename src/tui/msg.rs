@@ -166,6 +166,8 @@ pub(crate) struct DialogRequest {
     pub(crate) seen: Option<Seen>,
     /// More keys, for bulk.
     pub(crate) more: Vec<KeyId>,
+    /// For [`DialogKind::Unanswered`]: which act.
+    pub(crate) ticket: Option<Uuid>,
 }
 
 impl DialogRequest {
@@ -180,6 +182,7 @@ impl DialogRequest {
             filled: Filled::default(),
             seen: None,
             more: Vec::new(),
+            ticket: None,
         }
     }
 }
@@ -253,6 +256,8 @@ pub(crate) enum DialogKind {
     Draft,
     /// Submit a draft.
     Submit,
+    /// An act whose answer never came: send it again?
+    Unanswered,
 }
 
 /// Something for the status line.

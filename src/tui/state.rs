@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) notices: Notices,
     /// Generations of requests, and fresh ids.
     pub(crate) slots: Slots,
+    /// Texts that were not sent, acts that were not answered.
+    pub(crate) desk: dialogs::desk::Desk,
 }
 
 /// The room in front.
@@ -318,6 +320,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) screen: &'a Screen,
     /// Requests and ids.
     pub(crate) slots: &'a mut Slots,
+    /// Texts that were not sent, acts that were not answered.
+    pub(crate) desk: &'a mut dialogs::desk::Desk,
     /// The number typed before the action.
     pub(crate) count: Option<u64>,
     /// This moment, on the wall.
