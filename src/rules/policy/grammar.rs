@@ -1,0 +1,327 @@
+//! The policy's grammar: every table, every field, every name that must be known.
+
+use super::walk::{Node, Table, is_segment, wrong};
+use crate::model::policy::{
+    ApprovalRule, EnvironmentFields, EnvironmentOverride, EnvironmentPolicy, GateRule, RoleGrant, Threshold,
+};
+use crate::model::{Actor, ActorKind, BasisPoints, Environment, Plan, PlanStep, Policy, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::de::DeTable;
+
+/// Fields of an environment that a namespace can replace.
+const FIELDS: &[&str] =
+    &["protected", "after", "plan", "gates", "approvals", "safe_default", "expires", "acknowledge_hidden", "advance", "alias"];
+const LATER: &[&str] = &["soak", "freeze", "break_glass", "guards"];
+
+/// Reads a whole policy.
+pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
+    let document = DeTable::parse(source)
+        .map_err(|e| wrong(source, &e.span().unwrap_or(0..0), format_args!("not TOML: {}", e.message().replace('\n', "; "))))?;
+    let document = Table::document(source, document.get_ref());
+    document.only(&["environment", "gate", "group", "role", "person", "policy"], &[])?;
+    if let Some(policy) = document.get("policy") {
+        policy_table(&policy.table()?)?;
+    }
+    let mut names = Names { gates: BTreeSet::new(), groups: BTreeSet::new(), environments: Vec::new() };
+    names.gates.extend(document.named("gate")?.into_iter().map(|(name, _)| name));
+    names.groups.extend(document.named("group")?.into_iter().map(|(name, _)| name));
+
+    let groups = named(&document, "group", group)?;
+    let gates = named(&document, "gate", |table| gate(table, &names))?;
+    let mut environments = Vec::new();
+    for table in document.tables("environment")? {
+        let read = environment(&table, &names)?;
+        names.environments.push(read.name.clone());
+        environments.push(read);
+    }
+    if environments.is_empty() {
+        return Err(document.wrong("there is no [[environment]]"));
+    }
+    let roles = document.tables("role")?.iter().map(|table| role(table, &names)).collect::<Result<_, _>>()?;
+    let persons = persons(&document)?;
+    Ok(Policy { source: source.to_owned(), environments, gates, groups, roles, persons })
+}
+
+/// Names that others refer to; environments as far as they have been read, in order.
+struct Names<'a> {
+    gates: BTreeSet<&'a str>,
+    groups: BTreeSet<&'a str>,
+    environments: Vec<String>,
+}
+
+impl Names<'_> {
+    fn group(&self, node: &Node<'_>) -> Result<String, Refusal> {
+        let name = node.text()?;
+        if self.groups.contains(name) {
+            return Ok(name.to_owned());
+        }
+        Err(node.wrong(format_args!("there is no group {name:?}; it would be [group.{name}]")))
+    }
+
+    fn environment(&self, node: &Node<'_>) -> Result<String, Refusal> {
+        let name = node.text()?;
+        if self.environments.iter().any(|known| known == name) {
+            return Ok(name.to_owned());
+        }
+        Err(node.wrong(format_args!("there is no environment {name:?} above; environments are named in order")))
+    }
+}
+
+fn named<'a, T>(
+    document: &Table<'a>,
+    name: &'a str,
+    read: impl Fn(&Table<'a>) -> Result<T, Refusal>,
+) -> Result<BTreeMap<String, T>, Refusal> {
+    document.named(name)?.into_iter().map(|(name, table)| Ok((name.to_owned(), read(&table)?))).collect()
+}
+
+fn policy_table(table: &Table<'_>) -> Result<(), Refusal> {
+    table.only(&["second_admin"], &[])?;
+    match table.get("second_admin") {
+        Some(node) if node.boolean()? => Err(node.wrong("`second_admin = true` is not supported by this version")),
+        _ => Ok(()),
+    }
+}
+
+fn actor(node: &Node<'_>, kinds: &[ActorKind]) -> Result<Actor, Refusal> {
+    let actor: Actor = node.parsed()?;
+    if kinds.contains(&actor.kind) {
+        return Ok(actor);
+    }
+    Err(node.wrong(format_args!("{actor} cannot stand here")))
+}
+
+fn group(table: &Table<'_>) -> Result<Vec<Actor>, Refusal> {
+    table.only(&["members"], &["oidc"])?;
+    let mut members = table.need("members")?.set(|node| actor(node, &[ActorKind::Person, ActorKind::Service]))?;
+    members.sort();
+    Ok(members)
+}
+
+fn gate(table: &Table<'_>, names: &Names<'_>) -> Result<GateRule, Refusal> {
+    table.only(&["at_most", "at_least", "reporters", "override"], &[])?;
+    let at_most = table.maybe("at_most", Node::number)?;
+    let at_least = table.maybe("at_least", Node::number)?;
+    let threshold = match (at_most, at_least) {
+        (Some(x), None) => Threshold::AtMost(x),
+        (None, Some(x)) => Threshold::AtLeast(x),
+        _ => return Err(table.wrong("a gate has either `at_most` or `at_least`")),
+    };
+    let reporters = table.need("reporters")?;
+    let mut actors = reporters.set(|node| actor(node, &[ActorKind::Person, ActorKind::Service]))?;
+    if actors.is_empty() {
+        return Err(reporters.wrong("a gate that nobody reports can never open: `reporters` is empty"));
+    }
+    actors.sort();
+    let override_group = table.maybe("override", |node| names.group(node))?;
+    Ok(GateRule { threshold, reporters: actors, override_group })
+}
+
+fn environment(table: &Table<'_>, names: &Names<'_>) -> Result<EnvironmentPolicy, Refusal> {
+    let known: Vec<&str> = ["name"].iter().chain(FIELDS).chain(&["for"]).copied().collect();
+    table.only(&known, LATER)?;
+    let node = table.need("name")?;
+    let name: Environment = node.parsed()?;
+    if name.is_safe_default() {
+        return Err(node.wrong(format_args!("{name} is the registry's own name for safe defaults; choose another")));
+    }
+    let name = name.to_string();
+    if let Some(kind) = looks_like_another_selector(&name) {
+        return Err(node.wrong(format_args!("the environment name {name:?} looks like {kind}; choose another")));
+    }
+    if names.environments.contains(&name) {
+        return Err(node.wrong(format_args!("the environment {name:?} stands twice")));
+    }
+    let fields = fields(table, names)?;
+    let mut overrides: Vec<EnvironmentOverride> = Vec::new();
+    for inner in table.tables("for")? {
+        let known: Vec<&str> = ["namespace"].iter().chain(FIELDS).copied().collect();
+        inner.only(&known, LATER)?;
+        let node = inner.need("namespace")?;
+        let namespace = pattern(&node)?;
+        if let Some(other) = overrides.iter().find(|other| tied(&other.namespace, &namespace)) {
+            let what = format_args!("{namespace:?} and {:?} fit the same keys equally well: a tie", other.namespace);
+            return Err(node.wrong(what));
+        }
+        overrides.push(EnvironmentOverride { namespace, fields: self::fields(&inner, names)? });
+    }
+    Ok(EnvironmentPolicy { name, fields, overrides })
+}
+
+/// What kind of selector a word would be read as instead of an environment.
+fn looks_like_another_selector(name: &str) -> Option<&'static str> {
+    let number = name.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let hex = name.len() >= 6 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    match (number, hex) {
+        (true, _) => Some("a version number"),
+        (_, true) => Some("the beginning of a digest"),
+        _ if name == "sha256" => Some("a digest"),
+        _ => None,
+    }
+}
+
+fn fields(table: &Table<'_>, names: &Names<'_>) -> Result<EnvironmentFields, Refusal> {
+    Ok(EnvironmentFields {
+        protected: table.maybe("protected", Node::boolean)?,
+        after: table.maybe("after", |node| names.environment(node))?,
+        plan: table.maybe("plan", plan)?,
+        gates: table.maybe("gates", |node| gates(node, names))?,
+        approvals: table.maybe("approvals", |node| approvals(node, names))?,
+        safe_default: table.maybe("safe_default", |node| one_of(node, &["required", "optional"]))?,
+        expires: table.maybe("expires", Node::duration)?,
+        acknowledge_hidden: table.maybe("acknowledge_hidden", Node::boolean)?,
+        advance: table.maybe("advance", advance)?,
+        alias: table.maybe("alias", alias)?,
+    })
+}
+
+fn one_of(node: &Node<'_>, words: &[&str]) -> Result<String, Refusal> {
+    let text = node.text()?;
+    if words.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(node.wrong(format_args!("{text:?} is not one of {}", words.join(", "))))
+}
+
+fn advance(node: &Node<'_>) -> Result<String, Refusal> {
+    if node.text()? == "auto" {
+        return Err(node.wrong("`advance = \"auto\"` is not supported by this version; steps are taken by hand"));
+    }
+    one_of(node, &["manual"])
+}
+
+fn alias(node: &Node<'_>) -> Result<String, Refusal> {
+    let text = node.text()?;
+    if is_segment(text) && looks_like_another_selector(text).is_none() {
+        return Ok(text.to_owned());
+    }
+    Err(node.wrong(format_args!("the alias {text:?} is not a name that an environment could have")))
+}
+
+fn gates(node: &Node<'_>, names: &Names<'_>) -> Result<Vec<String>, Refusal> {
+    node.set(|item| {
+        let name = item.text()?;
+        if names.gates.contains(name) {
+            return Ok(name.to_owned());
+        }
+        Err(item.wrong(format_args!("there is no evaluation gate {name:?}; it would be [gate.{name}]")))
+    })
+}
+
+fn approvals(node: &Node<'_>, names: &Names<'_>) -> Result<Vec<ApprovalRule>, Refusal> {
+    let mut out: Vec<ApprovalRule> = Vec::new();
+    for item in node.list()? {
+        let table = item.table()?;
+        table.only(&["gate", "group", "count"], &[])?;
+        let gate_node = table.need("gate")?;
+        let gate = gate_node.text()?.to_owned();
+        if !is_segment(&gate) {
+            return Err(gate_node.wrong(format_args!("{gate:?} is not a name for an approval gate")));
+        }
+        if names.gates.contains(gate.as_str()) {
+            return Err(gate_node.wrong(format_args!("the approval gate {gate:?} is named like an evaluation gate")));
+        }
+        if out.iter().any(|other| other.gate == gate) {
+            return Err(gate_node.wrong(format_args!("the approval gate {gate:?} stands twice")));
+        }
+        let group_node = table.need("group")?;
+        let group = if group_node.text()? == "@owning" { "@owning".to_owned() } else { names.group(&group_node)? };
+        let count = table.maybe("count", Node::count)?.unwrap_or(1);
+        out.push(ApprovalRule { gate, group, count });
+    }
+    Ok(out)
+}
+
+fn plan(node: &Node<'_>) -> Result<Plan, Refusal> {
+    let steps = node.list()?;
+    let mut out: Plan = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let parts = step.list()?;
+        let (percent, bake) = match parts.as_slice() {
+            [percent] => (percent, None),
+            [percent, bake] => (percent, Some(bake)),
+            _ => return Err(step.wrong("a step is [percent, bake], and [percent] in the last")),
+        };
+        let share = BasisPoints::from_percent(percent.number()?).map_err(|e| percent.wrong(e))?;
+        if share == BasisPoints::ZERO || out.last().is_some_and(|before| before.0 >= share) {
+            return Err(percent.wrong(format_args!("the plan must rise: {share} % does not")));
+        }
+        let last = at + 1 == steps.len();
+        let bake = match (last, bake) {
+            (true, Some(bake)) => return Err(bake.wrong("the last step of a plan bakes for ever; leave its time out")),
+            (true, None) => None,
+            (false, Some(bake)) => Some(bake.duration()?),
+            (false, None) => return Err(step.wrong("only the last step of a plan has no bake time")),
+        };
+        out.push(PlanStep(share, bake));
+    }
+    if out.is_empty() {
+        return Err(node.wrong("a plan has one step at least"));
+    }
+    Ok(out)
+}
+
+/// A namespace pattern: literal segments, the last perhaps `*` or `**`.
+fn pattern(node: &Node<'_>) -> Result<String, Refusal> {
+    let text = node.text()?;
+    let (last, before) = text.rsplit_once('.').map_or((text, ""), |(before, last)| (last, before));
+    let literal = before.is_empty() && !text.contains('.') || before.split('.').all(is_segment);
+    if literal && (is_segment(last) || last == "*" || last == "**") {
+        return Ok(text.to_owned());
+    }
+    Err(node.wrong(format_args!("{text:?} is not a namespace pattern: segments joined by dots, the last perhaps * or **")))
+}
+
+/// The literal segments of a pattern, and its wildcard.
+fn split(pattern: &str) -> (Vec<&str>, Option<&str>) {
+    let mut segments: Vec<&str> = pattern.split('.').collect();
+    let wildcard = segments.pop_if(|last| last.starts_with('*'));
+    (segments, wildcard)
+}
+
+/// Whether two patterns with equally long literal prefixes fit some namespace both.
+fn tied(one: &str, other: &str) -> bool {
+    let ((one, a), (other, b)) = (split(one), split(other));
+    one == other && (a == b || matches!((a, b), (Some("**"), _) | (_, Some("**"))))
+}
+
+fn role(table: &Table<'_>, names: &Names<'_>) -> Result<RoleGrant, Refusal> {
+    table.only(&["who", "role", "namespace", "environment"], &[])?;
+    let node = table.need("who")?;
+    let text = node.text()?;
+    let who = match text.strip_prefix("group:") {
+        Some(group) if names.groups.contains(group) => text.to_owned(),
+        Some(group) => return Err(node.wrong(format_args!("there is no group {group:?}; it would be [group.{group}]"))),
+        None => actor(&node, &[ActorKind::Person, ActorKind::Service])?.to_string(),
+    };
+    Ok(RoleGrant {
+        who,
+        role: table.need("role")?.parsed()?,
+        namespace: table.maybe("namespace", pattern)?,
+        environment: table.maybe("environment", |node| names.environment(node))?,
+    })
+}
+
+fn persons(document: &Table<'_>) -> Result<BTreeMap<String, Vec<Actor>>, Refusal> {
+    let all = document.named("person")?;
+    let heads: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
+    let mut taken: BTreeMap<Actor, &str> = BTreeMap::new();
+    let mut out = BTreeMap::new();
+    for (name, table) in all {
+        table.only(&["also"], &[])?;
+        let mut also = Vec::new();
+        for node in table.need("also")?.list()? {
+            let account = actor(&node, &[ActorKind::Person, ActorKind::Git])?;
+            if account.is_person() && heads.contains(&*account.name) {
+                return Err(node.wrong(format_args!("{account} has a [person] table of its own")));
+            }
+            if let Some(other) = taken.insert(account.clone(), name) {
+                return Err(node.wrong(format_args!("{account} is already an account of {other:?}")));
+            }
+            also.push(account);
+        }
+        also.sort();
+        out.insert(name.to_owned(), also);
+    }
+    Ok(out)
+}
