@@ -25,6 +25,49 @@ pub enum Scope {
     Copy,
 }
 
+impl Scope {
+    /// Every scope, in the order in which help shows them.
+    pub const ALL: &'static [Self] = &[
+        Self::Global,
+        Self::Inbox,
+        Self::Review,
+        Self::Keys,
+        Self::History,
+        Self::Rollouts,
+        Self::Audit,
+        Self::Danger,
+        Self::Copy,
+    ];
+    /// The name in keymaps.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Inbox => "inbox",
+            Self::Review => "review",
+            Self::Keys => "keys",
+            Self::History => "history",
+            Self::Rollouts => "rollouts",
+            Self::Audit => "audit",
+            Self::Danger => "danger",
+            Self::Copy => "copy",
+        }
+    }
+    /// The heading in help.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Global => "Everywhere",
+            Self::Inbox => "Inbox",
+            Self::Review => "Review",
+            Self::Keys => "Keys",
+            Self::History => "History of a key",
+            Self::Rollouts => "Rollouts",
+            Self::Audit => "Audit",
+            Self::Danger => "Danger (after !)",
+            Self::Copy => "Copy (after y)",
+        }
+    }
+}
+
 /// How much an act can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Danger {
@@ -95,7 +138,6 @@ catalogue! {
     InsertNewer "insert-newer" Global Look "insert newer" "Insert the rows that wait.";
     Copy "copy" Global Look "copy" "Copy something of this row.";
     Danger "danger" Global Look "danger" "The acts that change what is served.";
-    Mark "mark" Global Look "select" "Mark or unmark the row.";
 
     InboxOpen "inbox-open" Inbox Look "review" "Open the change.";
     InboxApprove "inbox-approve" Inbox Dialog "approve" "Approve the change, with a rationale.";
@@ -169,6 +211,14 @@ catalogue! {
     CopyKey "copy-key" Copy Look "key" "Copy the key's name.";
     CopyRationale "copy-rationale" Copy Look "rationale" "Copy the rationale.";
     CopyCommand "copy-command" Copy Look "command line" "Copy the command line that does the same.";
+}
+
+impl Action {
+    /// The name in the scope's own table of a keymap: without the scope in front.
+    pub fn short_id(self) -> &'static str {
+        let id = self.id();
+        id.strip_prefix(self.scope().id()).and_then(|rest| rest.strip_prefix('-')).unwrap_or(id)
+    }
 }
 
 impl fmt::Display for Action {

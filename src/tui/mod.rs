@@ -8,6 +8,7 @@ pub(crate) mod field;
 pub mod keymap;
 pub(crate) mod look;
 pub(crate) mod msg;
+pub(crate) mod nearness;
 pub(crate) mod overlays;
 pub(crate) mod rooms;
 pub(crate) mod state;
