@@ -158,7 +158,7 @@ fn promotable(opening: &Opening<'_>, share: BasisPoints) -> Result<(), Refusal> 
 /// default unless named. Never the killed or an unfit digest.
 fn baseline(opening: &Opening<'_>) -> Result<Option<Digest>, Refusal> {
     let Some(pointer) = opening.pointer else { return Ok(None) };
-    let fit = |digest: &Digest| !(opening.unfit)(digest) && !(pointer.killed && pointer.digest == *digest);
+    let fit = |digest: &Digest| !(opening.unfit)(digest) && (!pointer.killed || pointer.digest != *digest);
     if let Some(named) = opening.baseline {
         if !fit(&named) {
             return Err(Refusal::invalid("/baseline", "the baseline must be neither the killed digest nor quarantined"));
@@ -265,7 +265,7 @@ pub fn running<'a>(pointer: &EnvironmentPointer, history: &'a [Promotion]) -> Op
 
 /// Why a kill that was sent late is refused: the pointer was revived after the person decided. The revision that the person saw
 /// tells exactly; without it the moment does.
-pub fn outdated_kill<'a>(history: &'a [Promotion], issued_at: Option<Timestamp>, seen: Option<i64>) -> Option<&'a Promotion> {
+pub fn outdated_kill(history: &[Promotion], issued_at: Option<Timestamp>, seen: Option<i64>) -> Option<&Promotion> {
     let newer = |row: &&Promotion| match (seen, issued_at) {
         (Some(seen), _) => row.pointer_revision >= seen,
         (None, Some(issued)) => row.applied_at.is_some_and(|at| at > issued),
