@@ -1,3 +1,5 @@
 //! Reads the arguments, runs the command, turns the error into an exit code.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    countersign::cli::run(std::env::args_os())
+}

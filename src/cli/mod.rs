@@ -1,1 +1,136 @@
 //! The commands; the only room that may see all others.
+
+mod context;
+#[cfg(all(feature = "server", feature = "tui"))]
+pub mod demo;
+pub mod exit;
+#[cfg(feature = "server")]
+pub mod init;
+#[cfg(feature = "server")]
+mod migrate;
+pub mod output;
+#[cfg(feature = "server")]
+pub mod serve;
+
+use clap::Parser;
+use context::{Context, Globals};
+use exit::{Done, Exit, Failure};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// A prompt and configuration registry, and the terminal in which its changes are reviewed and promoted
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    #[cfg(all(feature = "server", feature = "tui"))]
+    Demo(demo::Demo),
+    #[cfg(all(feature = "server", feature = "tui"))]
+    #[command(hide = true, name = "demo-colleague")]
+    DemoColleague(demo::Colleague),
+    #[cfg(feature = "server")]
+    Init(init::Init),
+    #[cfg(feature = "server")]
+    Serve(serve::Serve),
+    #[cfg(feature = "server")]
+    Migrate(migrate::Migrate),
+}
+
+/// Runs a command line; errors are printed to stderr and become the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no errors; a reader that went away is none either.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    match start(cli) {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => {
+            tell(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn start(cli: Cli) -> Done {
+    let context = Context::new(cli.globals)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(dispatch(&context, cli.command));
+    // Whatever still sleeps in a blocking thread must not hold the process.
+    runtime.shutdown_background();
+    done
+}
+
+async fn dispatch(context: &Context, command: Option<Command>) -> Done {
+    let Some(command) = command else {
+        return Err(Failure::usage("no command").hint("`countersign help` lists them"));
+    };
+    match command {
+        #[cfg(all(feature = "server", feature = "tui"))]
+        Command::Demo(args) => demo::run(context, args).await,
+        #[cfg(all(feature = "server", feature = "tui"))]
+        Command::DemoColleague(args) => demo::colleague(context, args).await,
+        #[cfg(feature = "server")]
+        Command::Init(args) => init::run(context, args).await,
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(context, args).await,
+        #[cfg(feature = "server")]
+        Command::Migrate(args) => migrate::run(context, args).await,
+    }
+}
+
+/// The file that marks a demo's directory, so that `serve` refuses it.
+#[cfg(feature = "server")]
+pub const DEMO_MARKER: &str = "this-is-a-demo";
+
+/// Refuses a directory that belongs to the demo.
+#[cfg(feature = "server")]
+fn demo_marker(dir: &std::path::Path) -> Done {
+    if dir.join(DEMO_MARKER).exists() {
+        return Err(Failure::usage(format!("{} belongs to the demo", dir.display()))
+            .hint("`countersign init DIR` makes a registry to keep"));
+    }
+    Ok(())
+}
+
+/// Says why a command failed, and what to do next.
+fn tell(failure: &Failure) {
+    if failure.exit == Exit::Done {
+        return;
+    }
+    output::note(&format!("error: {}", output::lines(&failure.message)));
+    for item in &failure.unmet {
+        let who = if item.who.is_empty() { String::new() } else { format!(" ({} can meet it)", item.who.join(", ")) };
+        output::note(&format!(
+            "  {} {} is {}: {}{}",
+            item.kind,
+            output::line(&item.name),
+            item.status,
+            output::line(&item.reason),
+            output::line(&who)
+        ));
+    }
+    if let Some(hint) = &failure.hint {
+        output::note(&format!("hint: {}", output::lines(hint)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_of_commands_holds_together() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}
