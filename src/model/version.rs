@@ -30,6 +30,19 @@ impl fmt::Display for Format {
     }
 }
 
+impl FromStr for Format {
+    type Err = super::IdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(Self::Text),
+            "template" => Ok(Self::Template),
+            "chat" => Ok(Self::Chat),
+            "json" => Ok(Self::Json),
+            _ => Err(super::IdError { what: "format", problem: "is not text, template, chat or json".into() }),
+        }
+    }
+}
+
 /// What a digest names: exactly eight members, all always present. `digest = SHA-256(JCS(content))`, JCS = RFC 8785.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,1 +1,59 @@
-//! SQL, the only room that says `sqlx`.
+//! SQL, the only room that says `sqlx`: one text for SQLite and PostgreSQL, functions noun first, one file an entity.
+//!
+//! ```text
+//! let mut tx = db.begin().await?;            // a write transaction; `db.read()` gives a consistent read-only one
+//! let head = tx.conn().audit_head_lock().await?;
+//! let key = tx.conn().key_get(&id).await?;
+//! tx.commit().await?;
+//! ```
+//! Every function is a method of [`Conn`]: it works in read and in write transactions alike (a write through a read-only
+//! one is an error of the engine).
+
+#[macro_use]
+mod db;
+mod approvals;
+mod audit;
+mod codec;
+mod dialect;
+mod error;
+mod experiments;
+mod fragments;
+mod idempotency;
+mod keys;
+pub mod meta;
+mod outbox;
+mod pointers;
+mod policy;
+mod promotions;
+mod tokens;
+mod verdicts;
+mod versions;
+
+pub use audit::{AuditFilter, Direction};
+pub use db::{Conn, Db, Engine, Tx};
+pub use error::StorageError;
+pub use fragments::FragmentPin;
+pub use idempotency::{IdempotencyScope, StoredAnswer};
+pub use keys::{KeyFilter, KeyPattern, KeySummary};
+pub use pointers::PointerFilter;
+pub use policy::PolicyRow;
+pub use promotions::{PromotionFilter, ReachedFull};
+pub use tokens::StoredToken;
+
+/// Every static statement, so that a test can PREPARE all of them on both engines.
+pub const STATEMENTS: &[&[&str]] = &[
+    approvals::ALL,
+    audit::ALL,
+    experiments::ALL,
+    fragments::ALL,
+    idempotency::ALL,
+    keys::ALL,
+    meta::ALL,
+    outbox::ALL,
+    pointers::ALL,
+    policy::ALL,
+    promotions::ALL,
+    tokens::ALL,
+    verdicts::ALL,
+    versions::ALL,
+];

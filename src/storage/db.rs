@@ -1,0 +1,291 @@
+//! Pools, transactions and connections of the two engines, and the macros that expand one body for both.
+
+use super::dialect;
+use super::error::StorageError;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgConnection, PgPool, SqliteConnection, SqlitePool};
+use std::path::Path;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+/// Runs a body on a connection of either engine, which is `$p` in it.
+macro_rules! on {
+    ($conn:expr, $p:ident => $body:expr) => {
+        match $conn {
+            $crate::storage::Conn::Sqlite($p) => {
+                let $p = &mut **$p;
+                $body
+            }
+            $crate::storage::Conn::Pg($p) => {
+                let $p = &mut **$p;
+                $body
+            }
+        }
+    };
+}
+
+/// At most one row: `row!(conn, STATEMENT, argument…)` gives `Result<Option<T>, StorageError>`.
+macro_rules! row {
+    ($conn:expr, $sql:expr $(, $arg:expr)* $(,)?) => {
+        on!($conn, c => sqlx::query_as($sql)$(.bind($arg))*.fetch_optional(c).await).map_err($crate::storage::StorageError::from)
+    };
+}
+
+/// All rows: `Result<Vec<T>, StorageError>`.
+macro_rules! rows {
+    ($conn:expr, $sql:expr $(, $arg:expr)* $(,)?) => {
+        on!($conn, c => sqlx::query_as($sql)$(.bind($arg))*.fetch_all(c).await).map_err($crate::storage::StorageError::from)
+    };
+}
+
+/// Runs a write: `Result<u64, StorageError>`, the number of rows that it touched.
+macro_rules! run {
+    ($conn:expr, $sql:expr $(, $arg:expr)* $(,)?) => {
+        on!($conn, c => sqlx::query($sql)$(.bind($arg))*.execute(c).await.map(|r| r.rows_affected()))
+            .map_err($crate::storage::StorageError::from)
+    };
+}
+
+/// Says once how a row becomes `$t`, for both drivers (in place of sqlx's derive, which would build both drivers twice).
+macro_rules! decode {
+    ($t:ty, $r:ident => $body:expr) => {
+        impl sqlx::FromRow<'_, sqlx::sqlite::SqliteRow> for $t {
+            fn from_row($r: &sqlx::sqlite::SqliteRow) -> Result<Self, sqlx::Error> {
+                use sqlx::Row as _;
+                $body
+            }
+        }
+        impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for $t {
+            fn from_row($r: &sqlx::postgres::PgRow) -> Result<Self, sqlx::Error> {
+                use sqlx::Row as _;
+                $body
+            }
+        }
+    };
+}
+
+/// Which engine a database runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// A file.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+impl Engine {
+    /// `sqlite` or `postgres`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+/// An open database; cheap to clone.
+#[derive(Debug, Clone)]
+pub enum Db {
+    /// One writer (so that our own connections never meet SQLITE_BUSY) and four read-only connections.
+    Sqlite {
+        /// Read-only.
+        read: SqlitePool,
+        /// Exactly one connection.
+        write: SqlitePool,
+    },
+    /// PostgreSQL, READ COMMITTED.
+    Pg(PgPool),
+}
+
+/// A transaction; dropping it rolls back.
+#[derive(Debug)]
+pub enum Tx {
+    /// On SQLite.
+    Sqlite(sqlx::Transaction<'static, sqlx::Sqlite>),
+    /// On PostgreSQL.
+    Pg(sqlx::Transaction<'static, sqlx::Postgres>),
+}
+
+/// What statements run on: borrowed from a [`Tx`].
+#[derive(Debug)]
+pub enum Conn<'c> {
+    /// On SQLite.
+    Sqlite(&'c mut SqliteConnection),
+    /// On PostgreSQL.
+    Pg(&'c mut PgConnection),
+}
+
+impl Db {
+    /// Opens `sqlite:PATH` (made with mode 0600 where missing) or `postgres://…`. Does not migrate.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or the URL is of neither kind.
+    pub async fn open(url: &str) -> Result<Self, StorageError> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            let options = PgConnectOptions::from_str(url)?;
+            return Self::open_postgres(options).await;
+        }
+        match url.strip_prefix("sqlite:") {
+            Some(path) => Self::open_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path))).await,
+            None => Err(StorageError::Other("a database is sqlite:PATH or postgres://…".into())),
+        }
+    }
+
+    /// Opens a PostgreSQL database.
+    async fn open_postgres(options: PgConnectOptions) -> Result<Self, StorageError> {
+        let pool = PgPoolOptions::new().max_connections(12).acquire_timeout(Duration::from_secs(10));
+        Ok(Self::Pg(pool.connect_with(options).await?))
+    }
+
+    /// Opens a SQLite file: WAL, every commit on the disk before it is acknowledged, foreign keys held.
+    async fn open_sqlite(path: &Path) -> Result<Self, StorageError> {
+        make_private(path).map_err(|e| StorageError::Unavailable(format!("{}: {e}", path.display())))?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .foreign_keys(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(5));
+        let one = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+        let write = one.acquire_timeout(Duration::from_secs(30)).connect_with(options.clone()).await?;
+        let four = SqlitePoolOptions::new().max_connections(4).idle_timeout(None).max_lifetime(None);
+        let read = four.acquire_timeout(Duration::from_secs(10)).connect_lazy_with(options.read_only(true));
+        Ok(Self::Sqlite { read, write })
+    }
+
+    /// Which engine this is.
+    pub fn engine(&self) -> Engine {
+        match self {
+            Self::Sqlite { .. } => Engine::Sqlite,
+            Self::Pg(_) => Engine::Postgres,
+        }
+    }
+
+    /// Brings the tables to the newest version; does nothing where they are.
+    ///
+    /// # Errors
+    /// A migration fails, or the database was migrated by a newer program.
+    pub async fn migrate(&self) -> Result<(), StorageError> {
+        let wrong = |e: sqlx::migrate::MigrateError| StorageError::Other(format!("migration: {e}"));
+        let migrator = dialect::migrator(self.engine()).await.map_err(wrong)?;
+        match self {
+            Self::Sqlite { write, .. } => migrator.run(write).await,
+            Self::Pg(pool) => migrator.run(pool).await,
+        }
+        .map_err(wrong)
+    }
+
+    /// Whether the tables are at the newest version.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn is_migrated(&self) -> Result<bool, StorageError> {
+        const SQL: &str = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
+        let found: Result<(Option<i64>,), sqlx::Error> = match self {
+            Self::Sqlite { read, .. } => sqlx::query_as(SQL).fetch_one(read).await,
+            Self::Pg(pool) => sqlx::query_as(SQL).fetch_one(pool).await,
+        };
+        match found {
+            Ok((version,)) => Ok(version == Some(dialect::NEWEST)),
+            // No table of migrations: nothing was migrated.
+            Err(sqlx::Error::Database(_)) => Ok(false),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Begins a write transaction. Its first statement must be [`Conn::audit_head_lock`].
+    ///
+    /// # Errors
+    /// The database is away or busy.
+    pub async fn begin(&self) -> Result<Tx, StorageError> {
+        Ok(match self {
+            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with(dialect::BEGIN_WRITE_SQLITE).await?),
+            Self::Pg(pool) => Tx::Pg(pool.begin_with(dialect::BEGIN_WRITE_POSTGRES).await?),
+        })
+    }
+
+    /// Begins a read: all its statements see one state. Drop it when done.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn read(&self) -> Result<Tx, StorageError> {
+        Ok(match self {
+            Self::Sqlite { read, .. } => Tx::Sqlite(read.begin_with(dialect::BEGIN_READ_SQLITE).await?),
+            Self::Pg(pool) => Tx::Pg(pool.begin_with(dialect::BEGIN_READ_POSTGRES).await?),
+        })
+    }
+
+    /// Prepares every static statement: finds a wrong column or a slip of dialect without running it.
+    ///
+    /// # Errors
+    /// The first statement that the engine refuses, with its text.
+    pub async fn prepare_all(&self) -> Result<usize, StorageError> {
+        use sqlx::{Executor as _, SqlSafeStr as _};
+        let mut count = 0;
+        for sql in super::STATEMENTS.iter().copied().flatten().copied() {
+            match self {
+                Self::Sqlite { write, .. } => write.prepare(sql.into_sql_str()).await.map(drop),
+                Self::Pg(pool) => pool.prepare(sql.into_sql_str()).await.map(drop),
+            }
+            .map_err(|e| StorageError::Other(format!("{e}: {sql}")))?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Closes all connections.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
+            Self::Pg(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    /// What statements run on.
+    pub fn conn(&mut self) -> Conn<'_> {
+        match self {
+            Self::Sqlite(tx) => Conn::Sqlite(tx),
+            Self::Pg(tx) => Conn::Pg(tx),
+        }
+    }
+
+    /// Makes the writes durable: on the disk when this returns.
+    ///
+    /// # Errors
+    /// The disk is full or the database is away; nothing was written then, or (connection lost) it is not known.
+    pub async fn commit(self) -> Result<(), StorageError> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await,
+            Self::Pg(tx) => tx.commit().await,
+        }
+        .map_err(StorageError::from)
+    }
+
+    /// Takes the writes back.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn rollback(self) -> Result<(), StorageError> {
+        match self {
+            Self::Sqlite(tx) => tx.rollback().await,
+            Self::Pg(tx) => tx.rollback().await,
+        }
+        .map_err(StorageError::from)
+    }
+}
+
+/// Makes the file, where missing, readable by its owner only (its journals take the same mode).
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}

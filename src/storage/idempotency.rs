@@ -1,0 +1,80 @@
+//! Rows of `idempotency`: first answers of writes, so that a retry gets the same.
+
+use super::db::Conn;
+use super::error::StorageError;
+use crate::model::{Actor, Digest, Timestamp};
+
+const GET: &str =
+    "SELECT body, created, seq, answer, at FROM idempotency WHERE actor = $1 AND method = $2 AND path = $3 AND key = $4";
+const PUT: &str = "INSERT INTO idempotency (actor, method, path, key, body, created, seq, answer, at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const PURGE: &str = "DELETE FROM idempotency WHERE at < $1";
+
+pub(super) const ALL: &[&str] = &[GET, PUT, PURGE];
+
+/// Whose retry of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyScope {
+    /// The caller.
+    pub actor: Actor,
+    /// `POST`, `PATCH` …
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// The header's value.
+    pub key: String,
+}
+
+/// The first answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredAnswer {
+    /// Digest of the request's body.
+    pub body: Digest,
+    /// Whether something was made (201) or not (200).
+    pub created: bool,
+    /// The audit event's number.
+    pub seq: Option<u64>,
+    /// The answer's JSON.
+    pub answer: Vec<u8>,
+    /// When.
+    pub at: Timestamp,
+}
+
+decode!(StoredAnswer, r => Ok(Self {
+    body: r.try_get("body")?,
+    created: r.try_get("created")?,
+    seq: r.try_get::<Option<i64>, _>("seq")?.and_then(|seq| u64::try_from(seq).ok()),
+    answer: r.try_get("answer")?,
+    at: r.try_get("at")?,
+}));
+
+impl Conn<'_> {
+    /// The first answer, where there was one.
+    pub async fn idempotency_get(&mut self, scope: &IdempotencyScope) -> Result<Option<StoredAnswer>, StorageError> {
+        row!(self, GET, &scope.actor, &scope.method, &scope.path, &scope.key)
+    }
+
+    /// Keeps an answer.
+    pub async fn idempotency_put(&mut self, scope: &IdempotencyScope, stored: &StoredAnswer) -> Result<(), StorageError> {
+        let seq = stored.seq.and_then(|seq| i64::try_from(seq).ok());
+        run!(
+            self,
+            PUT,
+            &scope.actor,
+            &scope.method,
+            &scope.path,
+            &scope.key,
+            stored.body,
+            stored.created,
+            seq,
+            &stored.answer,
+            stored.at
+        )
+        .map(drop)
+    }
+
+    /// Forgets answers from before a moment; how many.
+    pub async fn idempotency_purge(&mut self, before: Timestamp) -> Result<u64, StorageError> {
+        run!(self, PURGE, before)
+    }
+}

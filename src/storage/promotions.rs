@@ -1,0 +1,371 @@
+//! Rows of `promotion`.
+
+use super::codec::{AsJson, Id, limit};
+use super::db::Conn;
+use super::error::StorageError;
+use crate::model::{Act, Actor, Digest, Environment, KeyId, Plan, Promotion, PromotionState, Timestamp};
+use uuid::Uuid;
+
+macro_rules! columns {
+    () => {
+        "p.promotion_id, p.key_id, p.from_digest, p.to_digest, p.environment, p.actor, p.kind, p.at, p.act, p.state, p.rationale, \
+         p.reason, p.rollout_pct, p.plan, p.baseline_digest, p.safe_default_digest, p.pointer_revision, p.policy_digest, p.statement, \
+         p.supersedes, p.change, p.expires_at, p.applied_at, p.applied_by, p.reviewed_by, p.reviewed_at, p.review_owed, \
+         p.note_due_at, p.closed_reason"
+    };
+}
+
+const GET: &str = concat!("SELECT ", columns!(), " FROM promotion p WHERE p.promotion_id = $1");
+/// `applied_seq` orders what was applied: the number that this transaction's one audit event will have.
+const PUT: &str = "INSERT INTO promotion (promotion_id, key_id, from_digest, to_digest, environment, actor, kind, at, act, state, \
+    rationale, reason, rollout_pct, plan, baseline_digest, safe_default_digest, pointer_revision, policy_digest, statement, supersedes, \
+    change, expires_at, applied_at, applied_by, reviewed_by, reviewed_at, review_owed, note_due_at, closed_reason, applied_seq) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, \
+    $27, $28, $29, CASE WHEN $30 THEN (SELECT seq + 1 FROM audit_head) END)";
+const APPLY: &str = "UPDATE promotion SET state = 'applied', applied_at = $2, applied_by = $3, review_owed = $4, \
+    applied_seq = (SELECT seq + 1 FROM audit_head) WHERE promotion_id = $1 AND state = 'open'";
+const CLOSE: &str = "UPDATE promotion SET state = $2, closed_reason = $3 WHERE promotion_id = $1 AND state = 'open'";
+const STALE_OTHERS: &str = "UPDATE promotion SET state = 'stale', closed_reason = $3 WHERE key_id = $1 AND environment = $2 \
+    AND state = 'open' AND promotion_id <> $4 RETURNING promotion_id";
+const REVIEW: &str =
+    "UPDATE promotion SET reviewed_by = $2, reviewed_at = $3, review_owed = FALSE WHERE promotion_id = $1 AND review_owed";
+const NOTE: &str = "UPDATE promotion SET rationale = $2, note_due_at = NULL WHERE promotion_id = $1 AND note_due_at IS NOT NULL";
+const OWE: &str = "UPDATE promotion SET review_owed = $2, note_due_at = $3 WHERE promotion_id = $1";
+const OPEN_OF_POINTER: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.state = 'open' ORDER BY p.promotion_id"
+);
+const OPEN_OF_VERSION: &str =
+    concat!("SELECT ", columns!(), " FROM promotion p WHERE p.to_digest = $1 AND p.state = 'open' ORDER BY p.promotion_id");
+const OPEN_COUNT: &str = "SELECT COUNT(*) FROM promotion WHERE key_id = $1 AND environment = $2 AND state = 'open'";
+const OPEN_ALL: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.state = 'open' AND p.promotion_id > $1 ORDER BY p.promotion_id LIMIT $2"
+);
+const EXPIRED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.state = 'open' AND p.expires_at <= $1 ORDER BY p.expires_at LIMIT $2"
+);
+const LAST_APPLIED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL ORDER BY p.applied_seq DESC LIMIT 1"
+);
+const LAST_STARTED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL AND p.act IN ('promote', 'revive') \
+     ORDER BY p.applied_seq DESC LIMIT 1"
+);
+const APPLIED_OF: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL ORDER BY p.applied_seq DESC LIMIT $3"
+);
+const REACHED_FULL: &str = "SELECT to_digest, act, promotion_id, applied_at FROM promotion WHERE key_id = $1 AND environment = $2 \
+    AND applied_seq IS NOT NULL AND rollout_pct = 10000 AND to_digest IS NOT NULL AND act IN ('promote', 'step', 'revive', 'rollback') \
+    ORDER BY applied_seq";
+const OWED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE (p.review_owed OR p.note_due_at IS NOT NULL) AND p.promotion_id < $1 ORDER BY p.promotion_id DESC LIMIT $2"
+);
+
+macro_rules! list {
+    ($leading:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM promotion p WHERE p.promotion_id < $1 AND ",
+            $leading,
+            " AND ($2 = '' OR p.state = $2) AND ($3 = '' OR p.environment = $3) AND ($4 = '' OR p.key_id = $4) \
+             AND ($5 = '' OR p.change = $5) ORDER BY p.promotion_id DESC LIMIT $6"
+        )
+    };
+}
+/// One text for each leading index; the engines do not see through `$n = ''`.
+const LIST_BY_CHANGE: &str = list!("p.change = $5");
+const LIST_BY_KEY: &str = list!("p.key_id = $4");
+const LIST_BY_STATE: &str = list!("p.state = $2");
+const LIST_BY_ENVIRONMENT: &str = list!("p.environment = $3");
+const LIST: &str = list!("TRUE");
+
+pub(super) const ALL: &[&str] = &[
+    GET,
+    PUT,
+    APPLY,
+    CLOSE,
+    STALE_OTHERS,
+    REVIEW,
+    NOTE,
+    OWE,
+    OPEN_OF_POINTER,
+    OPEN_OF_VERSION,
+    OPEN_COUNT,
+    OPEN_ALL,
+    EXPIRED,
+    LAST_APPLIED,
+    LAST_STARTED,
+    APPLIED_OF,
+    REACHED_FULL,
+    OWED,
+    LIST_BY_CHANGE,
+    LIST_BY_KEY,
+    LIST_BY_STATE,
+    LIST_BY_ENVIRONMENT,
+    LIST,
+];
+
+decode!(Promotion, r => Ok(Self {
+    promotion_id: r.try_get::<Id, _>("promotion_id")?.0,
+    key_id: r.try_get("key_id")?,
+    from_digest: r.try_get("from_digest")?,
+    to_digest: r.try_get("to_digest")?,
+    environment: r.try_get("environment")?,
+    actor: r.try_get("actor")?,
+    kind: r.try_get("kind")?,
+    at: r.try_get("at")?,
+    act: r.try_get("act")?,
+    state: r.try_get("state")?,
+    rationale: r.try_get("rationale")?,
+    reason: r.try_get("reason")?,
+    rollout_pct: r.try_get("rollout_pct")?,
+    plan: r.try_get::<AsJson<Plan>, _>("plan")?.0,
+    baseline_digest: r.try_get("baseline_digest")?,
+    safe_default_digest: r.try_get("safe_default_digest")?,
+    pointer_revision: r.try_get("pointer_revision")?,
+    policy_digest: r.try_get("policy_digest")?,
+    statement: r.try_get("statement")?,
+    supersedes: r.try_get::<Option<Id>, _>("supersedes")?.map(|id| id.0),
+    change: r.try_get("change")?,
+    expires_at: r.try_get("expires_at")?,
+    applied_at: r.try_get("applied_at")?,
+    applied_by: r.try_get("applied_by")?,
+    reviewed_by: r.try_get("reviewed_by")?,
+    reviewed_at: r.try_get("reviewed_at")?,
+    review_owed: r.try_get("review_owed")?,
+    note_due_at: r.try_get("note_due_at")?,
+    closed_reason: r.try_get("closed_reason")?,
+}));
+
+/// A digest that reached 100 % of a pointer by an applied promotion, step, revive or rollback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReachedFull {
+    /// The digest.
+    pub digest: Digest,
+    /// How it got there.
+    pub act: Act,
+    /// By which promotion.
+    pub promotion_id: Uuid,
+    /// When.
+    pub at: Timestamp,
+}
+
+decode!(ReachedFull, r => Ok(Self {
+    digest: r.try_get("to_digest")?,
+    act: r.try_get("act")?,
+    promotion_id: r.try_get::<Id, _>("promotion_id")?.0,
+    at: r.try_get("applied_at")?,
+}));
+
+/// What a page of promotions asks for. Newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PromotionFilter {
+    /// Only in this state.
+    pub state: Option<PromotionState>,
+    /// Only of this environment.
+    pub environment: Option<Environment>,
+    /// Only of this key.
+    pub key: Option<KeyId>,
+    /// Only of this ticket.
+    pub change: Option<String>,
+    /// Only older than this one.
+    pub before: Option<Uuid>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Above every UUID as text.
+const ABOVE_ALL: &str = "g";
+
+impl Conn<'_> {
+    /// One promotion.
+    pub async fn promotion_get(&mut self, id: Uuid) -> Result<Option<Promotion>, StorageError> {
+        row!(self, GET, Id(id))
+    }
+
+    /// Adds a promotion: open, or (kill, step, rollback …) applied at once.
+    pub async fn promotion_put(&mut self, p: &Promotion) -> Result<(), StorageError> {
+        run!(
+            self,
+            PUT,
+            Id(p.promotion_id),
+            &p.key_id,
+            p.from_digest,
+            p.to_digest,
+            &p.environment,
+            &p.actor,
+            p.kind,
+            p.at,
+            p.act,
+            p.state,
+            &p.rationale,
+            p.reason,
+            p.rollout_pct,
+            AsJson(&p.plan),
+            p.baseline_digest,
+            p.safe_default_digest,
+            p.pointer_revision,
+            p.policy_digest,
+            p.statement,
+            p.supersedes.map(Id),
+            &p.change,
+            p.expires_at,
+            p.applied_at,
+            &p.applied_by,
+            &p.reviewed_by,
+            p.reviewed_at,
+            p.review_owed,
+            p.note_due_at,
+            &p.closed_reason,
+            p.state == PromotionState::Applied
+        )
+        .map(drop)
+    }
+
+    /// Marks an open promotion applied; false where it is not open any more.
+    pub async fn promotion_apply_set(
+        &mut self,
+        id: Uuid,
+        at: Timestamp,
+        by: &Actor,
+        review_owed: bool,
+    ) -> Result<bool, StorageError> {
+        Ok(run!(self, APPLY, Id(id), at, by, review_owed)? == 1)
+    }
+
+    /// Closes an open promotion as withdrawn, stale or expired; false where it is not open any more.
+    pub async fn promotion_close(&mut self, id: Uuid, state: PromotionState, reason: &str) -> Result<bool, StorageError> {
+        Ok(run!(self, CLOSE, Id(id), state, reason)? == 1)
+    }
+
+    /// Makes every open promotion of a pointer stale, but `except`; their ids, sorted.
+    pub async fn promotion_stale_others(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+        except: Option<Uuid>,
+        reason: &str,
+    ) -> Result<Vec<Uuid>, StorageError> {
+        let except = except.map_or(String::new(), |id| id.to_string());
+        let found: Vec<(Id,)> = rows!(self, STALE_OTHERS, key, environment, reason, &except)?;
+        let mut ids: Vec<Uuid> = found.into_iter().map(|(id,)| id.0).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Settles the review that is owed; false where none is.
+    pub async fn promotion_review_set(&mut self, id: Uuid, by: &Actor, at: Timestamp) -> Result<bool, StorageError> {
+        Ok(run!(self, REVIEW, Id(id), by, at)? == 1)
+    }
+
+    /// Writes the note that a kill owed as its rationale; false where none is owed.
+    pub async fn promotion_note_set(&mut self, id: Uuid, note: &str) -> Result<bool, StorageError> {
+        Ok(run!(self, NOTE, Id(id), note)? == 1)
+    }
+
+    /// Sets what is owed for a promotion after the fact; whether it exists.
+    pub async fn promotion_owe(&mut self, id: Uuid, review: bool, note_due_at: Option<Timestamp>) -> Result<bool, StorageError> {
+        Ok(run!(self, OWE, Id(id), review, note_due_at)? == 1)
+    }
+
+    /// Open promotions of a pointer, oldest first.
+    pub async fn promotion_open_of_pointer(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+    ) -> Result<Vec<Promotion>, StorageError> {
+        rows!(self, OPEN_OF_POINTER, key, environment)
+    }
+
+    /// Open promotions of a version, oldest first.
+    pub async fn promotion_open_of_version(&mut self, digest: &Digest) -> Result<Vec<Promotion>, StorageError> {
+        rows!(self, OPEN_OF_VERSION, digest)
+    }
+
+    /// How many promotions of a pointer are open.
+    pub async fn promotion_open_count(&mut self, key: &KeyId, environment: &Environment) -> Result<i64, StorageError> {
+        let found: Option<(i64,)> = row!(self, OPEN_COUNT, key, environment)?;
+        Ok(found.map_or(0, |(count,)| count))
+    }
+
+    /// Open promotions after one, oldest first.
+    pub async fn promotion_open_list(&mut self, after: Option<Uuid>, most: u32) -> Result<Vec<Promotion>, StorageError> {
+        let after = after.map_or(String::new(), |id| id.to_string());
+        rows!(self, OPEN_ALL, &after, limit(most))
+    }
+
+    /// Open promotions whose time is over.
+    pub async fn promotion_expired(&mut self, now: Timestamp, most: u32) -> Result<Vec<Promotion>, StorageError> {
+        rows!(self, EXPIRED, now, limit(most))
+    }
+
+    /// What was last applied to a pointer, whatever it was.
+    pub async fn promotion_last_applied(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+    ) -> Result<Option<Promotion>, StorageError> {
+        row!(self, LAST_APPLIED, key, environment)
+    }
+
+    /// The promote or revive that was last applied to a pointer: the rollout that runs, where one runs.
+    pub async fn promotion_last_started(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+    ) -> Result<Option<Promotion>, StorageError> {
+        row!(self, LAST_STARTED, key, environment)
+    }
+
+    /// What was applied to a pointer, newest first.
+    pub async fn promotion_applied_list(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+        most: u32,
+    ) -> Result<Vec<Promotion>, StorageError> {
+        rows!(self, APPLIED_OF, key, environment, limit(most))
+    }
+
+    /// Every time that a digest reached 100 % of a pointer by an applied promotion, in order (R12).
+    pub async fn reached_full(&mut self, key: &KeyId, environment: &Environment) -> Result<Vec<ReachedFull>, StorageError> {
+        rows!(self, REACHED_FULL, key, environment)
+    }
+
+    /// Promotions whose review or note is owed, newest first.
+    pub async fn promotion_owed(&mut self, before: Option<Uuid>, most: u32) -> Result<Vec<Promotion>, StorageError> {
+        let before = before.map_or_else(|| ABOVE_ALL.to_owned(), |id| id.to_string());
+        rows!(self, OWED, &before, limit(most))
+    }
+
+    /// A page of promotions, newest first.
+    pub async fn promotion_list(&mut self, filter: &PromotionFilter) -> Result<Vec<Promotion>, StorageError> {
+        let before = filter.before.map_or_else(|| ABOVE_ALL.to_owned(), |id| id.to_string());
+        let state = filter.state.map_or("", PromotionState::as_str);
+        let environment = filter.environment.as_ref().map_or("", Environment::as_str);
+        let key = filter.key.as_ref().map_or("", KeyId::as_str);
+        let change = filter.change.as_deref().unwrap_or("").replace('\0', " ");
+        let sql = match (&filter.change, &filter.key, filter.state, &filter.environment) {
+            (Some(_), ..) => LIST_BY_CHANGE,
+            (_, Some(_), ..) => LIST_BY_KEY,
+            (_, _, Some(_), _) => LIST_BY_STATE,
+            (_, _, _, Some(_)) => LIST_BY_ENVIRONMENT,
+            _ => LIST,
+        };
+        rows!(self, sql, &before, state, environment, key, &change, limit(filter.limit))
+    }
+}
