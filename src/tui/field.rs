@@ -1,6 +1,14 @@
 //! A text field: the only owner of a text area. States hold a `Field`; keys reach it before any scope.
 
 use super::keymap::{Key, KeyCode, Press};
+use super::look::Look;
+use super::theme::Role;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui_textarea::{CursorMove, Input, Key as AreaKey, TextArea, WrapMode};
+
+/// The longest text of a field, in bytes: a paste beyond it is cut.
+const LONGEST: usize = 1 << 20;
 
 /// How many lines a field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,47 +22,193 @@ pub(crate) enum Lines {
 /// Text being typed.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
-    text: String,
+    area: TextArea<'static>,
     lines: Lines,
 }
 
 impl Field {
     /// An empty field.
     pub(crate) fn new(lines: Lines) -> Self {
-        Self { text: String::new(), lines }
+        let mut area = TextArea::default();
+        area.set_wrap_mode(if lines == Lines::Many { WrapMode::WordOrGlyph } else { WrapMode::None });
+        Self { area, lines }
     }
+
     /// The same with text, the cursor at its end.
-    pub(crate) fn with(mut self, text: &str) -> Self {
-        self.text = text.to_owned();
-        self
+    pub(crate) fn with(self, text: &str) -> Self {
+        let mut fresh = Self::new(self.lines);
+        fresh.paste(text);
+        fresh
     }
+
     /// What was typed.
     pub(crate) fn text(&self) -> String {
-        self.text.clone()
+        self.area.lines().join("\n")
     }
+
+    /// Whether nothing but blanks was typed.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.area.lines().iter().all(|line| line.trim().is_empty())
+    }
+
     /// Takes a key: whether it meant something to the field (all characters and editing keys do; enter in a field of one
     /// line, tab, esc, ctrl-s, ctrl-g and function keys do not).
     pub(crate) fn key(&mut self, key: &Key) -> bool {
-        if key.press == Press::Up || key.ctrl || key.alt {
+        if key.press == Press::Up {
             return false;
         }
-        match key.code {
-            KeyCode::Char(c) => self.text.push(c),
-            KeyCode::Backspace => {
-                self.text.pop();
+        if key.ctrl || key.alt {
+            return self.chord(key);
+        }
+        let area_key = match key.code {
+            KeyCode::Char(c) if c.is_control() => return false,
+            KeyCode::Char(c) => AreaKey::Char(c),
+            KeyCode::Enter if self.lines == Lines::Many => AreaKey::Enter,
+            KeyCode::Backspace => AreaKey::Backspace,
+            KeyCode::Delete => AreaKey::Delete,
+            KeyCode::Left => AreaKey::Left,
+            KeyCode::Right => AreaKey::Right,
+            KeyCode::Home => AreaKey::Home,
+            KeyCode::End => AreaKey::End,
+            KeyCode::Up if self.lines == Lines::Many => AreaKey::Up,
+            KeyCode::Down if self.lines == Lines::Many => AreaKey::Down,
+            KeyCode::PageUp if self.lines == Lines::Many => AreaKey::PageUp,
+            KeyCode::PageDown if self.lines == Lines::Many => AreaKey::PageDown,
+            _ => return false,
+        };
+        self.area.input(Input { key: area_key, ctrl: false, alt: false, shift: false });
+        true
+    }
+
+    /// Editing keys with control or alt, as shells have them. All others are left to the keymap.
+    fn chord(&mut self, key: &Key) -> bool {
+        let KeyCode::Char(c) = key.code else {
+            let by_word = key.alt || key.ctrl;
+            match key.code {
+                KeyCode::Left if by_word => self.area.move_cursor(CursorMove::WordBack),
+                KeyCode::Right if by_word => self.area.move_cursor(CursorMove::WordForward),
+                KeyCode::Backspace => drop(self.area.delete_word()),
+                _ => return false,
             }
-            KeyCode::Enter if self.lines == Lines::Many => self.text.push('\n'),
+            return true;
+        };
+        match (key.ctrl, key.alt, c) {
+            (true, false, 'a') => self.area.move_cursor(CursorMove::Head),
+            (true, false, 'e') => self.area.move_cursor(CursorMove::End),
+            (true, false, 'b') => self.area.move_cursor(CursorMove::Back),
+            (true, false, 'f') => self.area.move_cursor(CursorMove::Forward),
+            (true, false, 'h') => drop(self.area.delete_char()),
+            (true, false, 'd') => drop(self.area.delete_next_char()),
+            (true, false, 'k') => drop(self.area.delete_line_by_end()),
+            (true, false, 'u') => drop(self.area.delete_line_by_head()),
+            (true, false, 'w') => drop(self.area.delete_word()),
+            (true, false, 'y') => drop(self.area.paste()),
+            (true, false, 'j') if self.lines == Lines::Many => self.area.insert_newline(),
+            (false, true, 'b') => self.area.move_cursor(CursorMove::WordBack),
+            (false, true, 'f') => self.area.move_cursor(CursorMove::WordForward),
+            (false, true, 'd') => drop(self.area.delete_next_word()),
+            (false, true, 'u') => drop(self.area.undo()),
             _ => return false,
         }
         true
     }
-    /// Takes a paste as one edit.
+
+    /// Takes a paste as one edit (one undo takes it back). Line ends become `\n`, in a field of one line a blank; other
+    /// control characters are left out, since nobody types them.
     pub(crate) fn paste(&mut self, text: &str) {
-        self.text.push_str(text);
+        let room = LONGEST.saturating_sub(self.text().len());
+        let mut end = text.len().min(room);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let unified = text[..end].replace("\r\n", "\n").replace('\r', "\n");
+        let kept: String = unified
+            .chars()
+            .map(|c| if matches!(c, '\t' | '\n') && self.lines == Lines::One { ' ' } else { c })
+            .filter(|c| matches!(c, '\t' | '\n') || !c.is_control())
+            .collect();
+        self.area.insert_str(kept);
     }
+
     /// Draws the text into `area`; the cursor is shown where `focused`.
-    pub(crate) fn draw(&self, frame: &mut ratatui::Frame, area: ratatui::layout::Rect, focused: bool, look: &super::look::Look) {
-        let role = if focused { super::theme::Role::FieldFocus } else { super::theme::Role::Field };
-        frame.render_widget(ratatui::text::Line::styled(self.text.as_str(), look.style(role)), area);
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, focused: bool, look: &Look) {
+        let style = look.style(if focused { Role::FieldFocus } else { Role::Field });
+        let mut shown = self.area.clone();
+        shown.set_style(style);
+        shown.set_cursor_line_style(style);
+        shown.set_cursor_style(if focused { style.add_modifier(ratatui::style::Modifier::REVERSED) } else { style });
+        frame.render_widget(&shown, area);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(lines: Lines, keys: &[Key]) -> Field {
+        let mut field = Field::new(lines);
+        for key in keys {
+            field.key(key);
+        }
+        field
+    }
+
+    #[test]
+    fn characters_and_line_breaks_are_literal() {
+        let keys = ['q', '!', 'k', ':', '?', '1'].map(Key::char);
+        let mut field = typed(Lines::Many, &keys);
+        assert!(field.key(&Key::plain(KeyCode::Enter)));
+        assert!(field.key(&Key::char('x')));
+        assert_eq!(field.text(), "q!k:?1\nx");
+    }
+
+    #[test]
+    fn what_belongs_to_the_dialog_is_left_to_it() {
+        let mut field = Field::new(Lines::One);
+        let others = [
+            Key::plain(KeyCode::Enter),
+            Key::plain(KeyCode::Tab),
+            Key::plain(KeyCode::BackTab),
+            Key::plain(KeyCode::Esc),
+            Key::plain(KeyCode::F(10)),
+            Key::ctrl('s'),
+            Key::ctrl('g'),
+            Key::ctrl('c'),
+            Key::ctrl('z'),
+            Key::ctrl('r'),
+            Key { press: Press::Up, ..Key::char('x') },
+        ];
+        for key in others {
+            assert!(!field.key(&key), "{key:?}");
+        }
+        assert_eq!(field.text(), "");
+    }
+
+    #[test]
+    fn a_paste_is_one_edit_without_control_characters() {
+        let mut field = typed(Lines::Many, &[Key::char('a')]);
+        field.paste("\u{1b}[31mred\u{7}\r\nnext\rlast\u{9}end\u{13}");
+        assert_eq!(field.text(), "a[31mred\nnext\nlast\tend");
+        assert!(field.key(&Key { alt: true, ..Key::char('u') }));
+        assert_eq!(field.text(), "a", "one undo takes the whole paste back");
+        let mut line = Field::new(Lines::One);
+        line.paste("INC-1\nrm");
+        assert_eq!(line.text(), "INC-1 rm");
+    }
+
+    #[test]
+    fn a_paste_beyond_the_limit_is_cut_at_a_character() {
+        let mut field = Field::new(Lines::Many);
+        field.paste(&"ä".repeat(LONGEST));
+        assert_eq!(field.text().len(), LONGEST);
+        field.paste("more");
+        assert_eq!(field.text().len(), LONGEST);
+    }
+
+    #[test]
+    fn blanks_are_no_text() {
+        let field = Field::new(Lines::Many).with(" \n\u{a0}\t ");
+        assert!(field.is_blank());
+        assert!(!Field::new(Lines::Many).with(" x ").is_blank());
     }
 }
