@@ -1,0 +1,198 @@
+//! Marks inside a pair of paragraphs: words by UAX #29, template tags as one word.
+
+use super::Unit;
+use super::paragraphs::tag_length;
+use crate::model::diff::{Change, Run};
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use std::collections::HashMap;
+use std::time::Instant;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The runs that lead from `old` to `new`, and whether the time ran out before they were as fine as they could be.
+pub(super) fn runs(old: &str, new: &str, unit: Unit, deadline: Instant) -> (Vec<Run>, bool) {
+    if old == new {
+        return (vec![Run { change: Change::Equal, text: old.to_owned() }], false);
+    }
+    if Instant::now() >= deadline {
+        return (coarse(old, new), true);
+    }
+    let (old, new) = (tokens(old, unit), tokens(new, unit));
+    let mut numbers = HashMap::new();
+    let (old_ids, new_ids) = (number(&old, &mut numbers), number(&new, &mut numbers));
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_ids, &new_ids, Some(deadline));
+    let mut runs = Runs::default();
+    for op in ops {
+        let (tag, from, to) = op.as_tag_tuple();
+        match tag {
+            DiffTag::Equal => runs.push(Change::Equal, &new[to].concat()),
+            _ => {
+                runs.push(Change::Delete, &old[from].concat());
+                runs.push(Change::Insert, &new[to].concat());
+            }
+        }
+    }
+    (joined(runs.0), Instant::now() >= deadline)
+}
+
+fn number<'a>(tokens: &[&'a str], numbers: &mut HashMap<&'a str, u32>) -> Vec<u32> {
+    let mut next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+    let mut of = |token| {
+        *numbers.entry(token).or_insert_with(|| {
+            next += 1;
+            next
+        })
+    };
+    tokens.iter().map(|token| of(*token)).collect()
+}
+
+/// The pieces that are compared; concatenated they are the text.
+pub(super) fn tokens(text: &str, unit: Unit) -> Vec<&str> {
+    match unit {
+        Unit::Line => text.split_inclusive('\n').collect(),
+        Unit::Sentence => text.split_sentence_bounds().collect(),
+        Unit::Character => text.graphemes(true).collect(),
+        Unit::Word => words(text),
+    }
+}
+
+fn words(text: &str) -> Vec<&str> {
+    let mut all = Vec::with_capacity(text.len() / 3);
+    let (mut start, mut from) = (0, 0);
+    while let Some(found) = text[from..].find('{') {
+        let at = from + found;
+        if let Some(length) = tag_length(&text[at..]) {
+            all.extend(text[start..at].split_word_bounds());
+            all.push(&text[at..at + length]);
+            start = at + length;
+            from = start;
+        } else {
+            from = at + 1;
+        }
+    }
+    all.extend(text[start..].split_word_bounds());
+    all
+}
+
+/// Only what both ends have in common, up to the next space: linear, for when there is no time left.
+fn coarse(old: &str, new: &str) -> Vec<Run> {
+    let head = {
+        let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        old.as_bytes()[..same].iter().rposition(|b| *b == b' ' || *b == b'\n').map_or(0, |at| at + 1)
+    };
+    let (old_rest, new_rest) = (&old[head..], &new[head..]);
+    let tail = {
+        let same = old_rest.bytes().rev().zip(new_rest.bytes().rev()).take_while(|(a, b)| a == b).count();
+        let from = old_rest.len() - same;
+        old_rest.as_bytes()[from..].iter().position(|b| *b == b' ' || *b == b'\n').map_or(0, |at| same - at)
+    };
+    let mut runs = Runs::default();
+    runs.push(Change::Equal, &old[..head]);
+    runs.push(Change::Delete, &old_rest[..old_rest.len() - tail]);
+    runs.push(Change::Insert, &new_rest[..new_rest.len() - tail]);
+    runs.push(Change::Equal, &old_rest[old_rest.len() - tail..]);
+    runs.0
+}
+
+/// Runs in order; within a change deletions come before insertions, and neighbours of one fate are one run.
+#[derive(Default)]
+struct Runs(Vec<Run>);
+
+impl Runs {
+    fn push(&mut self, change: Change, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let from = self.0.iter().rposition(|r| r.change == Change::Equal).map_or(0, |at| at + 1);
+        let group = if change == Change::Equal { self.0.len().saturating_sub(1) } else { from };
+        if let Some(run) = self.0[group..].iter_mut().find(|r| r.change == change) {
+            run.text.push_str(text);
+        } else if change == Change::Delete {
+            self.0.insert(from, Run { change, text: text.to_owned() });
+        } else {
+            self.0.push(Run { change, text: text.to_owned() });
+        }
+    }
+}
+
+/// Joins changes that only a space parts, or one word between two larger changes: "[-never possible-]" reads better than
+/// "[-never-] [-possible-]".
+fn joined(runs: Vec<Run>) -> Vec<Run> {
+    let mut groups = Runs::default();
+    for (i, run) in runs.iter().enumerate() {
+        if run.change == Change::Equal && bridges(&runs, i) {
+            groups.push(Change::Delete, &run.text);
+            groups.push(Change::Insert, &run.text);
+        } else {
+            groups.push(run.change, &run.text);
+        }
+    }
+    groups.0
+}
+
+fn bridges(runs: &[Run], at: usize) -> bool {
+    let text = &runs[at].text;
+    if text.contains('\n') || text.len() > 24 {
+        return false;
+    }
+    let words = text.split_ascii_whitespace().count();
+    let side = |changed: &mut dyn Iterator<Item = &Run>| {
+        changed.take_while(|r| r.change != Change::Equal).map(|r| r.text.split_ascii_whitespace().count()).max().unwrap_or(0)
+    };
+    let before = side(&mut runs[..at].iter().rev());
+    let after = side(&mut runs[at + 1..].iter());
+    match words {
+        0 => before > 0 && after > 0,
+        1 => before > 2 && after > 2,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn marked(old: &str, new: &str, unit: Unit) -> String {
+        let (runs, approximate) = runs(old, new, unit, Instant::now() + Duration::from_secs(60));
+        assert!(!approximate);
+        let one = |r: &Run| match r.change {
+            Change::Equal => r.text.clone(),
+            Change::Delete => format!("[-{}-]", r.text),
+            Change::Insert => format!("{{+{}+}}", r.text),
+        };
+        runs.iter().map(one).collect()
+    }
+
+    #[test]
+    fn changes_are_marked_by_the_unit_that_was_asked_for() {
+        for (old, new, unit, expected) in [
+            ("under 120 words", "under 90 words", Unit::Word, "under [-120-]{+90+} words"),
+            ("is never possible now", "is not automatic now", Unit::Word, "is [-never possible-]{+not automatic+} now"),
+            ("Hi {{ name }}!", "Hi {{ nome }}!", Unit::Word, "Hi [-{{ name }}-]{+{{ nome }}+}!"),
+            (
+                "a {% include \"x\" %} b",
+                "a {% include \"y\" %} b",
+                Unit::Word,
+                "a [-{% include \"x\" %}-]{+{% include \"y\" %}+} b",
+            ),
+            ("One. Two. Three.", "One. 2. Three.", Unit::Sentence, "One. [-Two. -]{+2. +}Three."),
+            ("a\nb\nc\n", "a\nB\nc\n", Unit::Line, "a\n[-b\n-]{+B\n+}c\n"),
+            ("colour", "color", Unit::Character, "colo[-u-]r"),
+            ("can't stop", "can't go", Unit::Word, "can't [-stop-]{+go+}"),
+            ("a b", "a  b", Unit::Word, "a[- -]{+  +}b"),
+        ] {
+            assert_eq!(marked(old, new, unit), expected);
+        }
+    }
+
+    #[test]
+    fn a_spent_budget_leaves_coarse_marks_that_are_still_right() {
+        let now = Instant::now();
+        let (runs, approximate) = runs("the old words stay", "the new words stay", Unit::Word, now);
+        assert!(approximate);
+        let of = |keep: Change| runs.iter().filter(|r| r.change != keep).map(|r| &*r.text).collect::<String>();
+        assert_eq!(of(Change::Insert), "the old words stay");
+        assert_eq!(of(Change::Delete), "the new words stay");
+        assert_eq!(runs.len(), 4);
+    }
+}
