@@ -7,7 +7,8 @@ use crate::model::{Actor, Digest, Timestamp};
 const GET: &str =
     "SELECT body, created, seq, answer, at FROM idempotency WHERE actor = $1 AND method = $2 AND path = $3 AND key = $4";
 const PUT: &str = "INSERT INTO idempotency (actor, method, path, key, body, created, seq, answer, at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (actor, method, path, key) DO UPDATE SET \
+    body = excluded.body, created = excluded.created, seq = excluded.seq, answer = excluded.answer, at = excluded.at";
 const PURGE: &str = "DELETE FROM idempotency WHERE at < $1";
 
 pub(super) const ALL: &[&str] = &[GET, PUT, PURGE];
@@ -54,7 +55,7 @@ impl Conn<'_> {
         row!(self, GET, &scope.actor, &scope.method, &scope.path, &scope.key)
     }
 
-    /// Keeps an answer.
+    /// Keeps an answer, in place of one that is too old.
     pub async fn idempotency_put(&mut self, scope: &IdempotencyScope, stored: &StoredAnswer) -> Result<(), StorageError> {
         let seq = stored.seq.and_then(|seq| i64::try_from(seq).ok());
         run!(

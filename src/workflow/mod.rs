@@ -2,7 +2,9 @@
 
 pub mod apply;
 pub mod approve;
+pub mod command;
 pub mod expire;
+mod fault;
 pub mod hold;
 pub mod kill;
 pub mod note;
@@ -14,9 +16,11 @@ pub mod rollback;
 pub mod step;
 pub mod undo_kill;
 pub mod withdraw;
+pub mod work;
 
 pub use apply::{Applied, ApplyPromotion};
 pub use approve::CastVote;
+pub use command::{Answered, Idempotency, Registry};
 pub use expire::ExpirePromotions;
 pub use hold::HoldPointer;
 pub use kill::KillPointer;
@@ -29,3 +33,4 @@ pub use rollback::RollbackPointer;
 pub use step::StepPointer;
 pub use undo_kill::UndoKill;
 pub use withdraw::WithdrawPromotion;
+pub use work::{Deed, Outcome, Verb, Work};

@@ -1,0 +1,248 @@
+//! The one way in: begin, lock the chain, idempotency, the verb, audit, outbox, stored answer, commit, publish.
+
+use super::work::{Deed, Outcome, Verb, Work};
+use crate::clock::Clock;
+use crate::model::audit::AuditBody;
+use crate::model::{Action, AuditEvent, ChainHead, Code, Digest, Policy, Refusal, Subject, Timestamp};
+use crate::rules::access::Caller;
+use crate::rules::chain;
+use crate::snapshot::{Change, Meter, Snapshot, SnapshotCell};
+use crate::storage::{Conn, Db, IdempotencyScope, StorageError, StoredAnswer, Tx};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Answers are kept for retries for a day.
+const KEPT_SECONDS: i64 = 24 * 3600;
+/// How often a verb runs again when the engine broke a deadlock.
+const ATTEMPTS: u32 = 4;
+
+/// The registry that verbs act on. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    /// Truth.
+    pub db: Db,
+    /// What answers without the database.
+    pub snapshot: Arc<SnapshotCell>,
+    /// The newest sequence number; a hint for followers, who read the rows.
+    pub wake: watch::Sender<u64>,
+    /// Time and randomness.
+    pub clock: Clock,
+    /// How much pointers are used.
+    pub meter: Arc<Meter>,
+}
+
+/// A request that may be sent again: the same body gets the first answer, another one is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The header's value.
+    pub key: String,
+    /// `POST`, `PATCH` …
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// Digest of the body's bytes.
+    pub body: Digest,
+}
+
+/// What a verb answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered<A> {
+    /// The answer.
+    pub answer: A,
+    /// The audit event's number; none where nothing changed.
+    pub seq: Option<u64>,
+    /// Whether something was made (201) or not (200).
+    pub created: bool,
+    /// Whether this is the first answer again.
+    pub replayed: bool,
+}
+
+/// A committed verb: its answer, and what is to be published.
+struct Committed<A> {
+    answered: Answered<A>,
+    publish: Option<(ChainHead, Vec<Change>)>,
+}
+
+/// Why a verb was not done, and the attempt that is to be recorded.
+struct Refused {
+    refusal: Refusal,
+    denied: Option<String>,
+    busy: bool,
+}
+
+impl From<StorageError> for Refused {
+    fn from(error: StorageError) -> Self {
+        let busy = matches!(error, StorageError::Busy);
+        Self { refusal: error.into(), denied: None, busy }
+    }
+}
+
+impl Registry {
+    /// Runs a verb in one transaction. It goes on when the caller goes away: what was committed is always published.
+    ///
+    /// # Errors
+    /// Why it was not done; then nothing was written, but `access.denied` for an attempt at a protected act.
+    pub async fn run<V: Verb>(
+        &self,
+        caller: &Caller,
+        idempotency: Option<Idempotency>,
+        verb: V,
+    ) -> Result<Answered<V::Answer>, Refusal> {
+        let (registry, caller) = (self.clone(), caller.clone());
+        let task = tokio::spawn(async move { registry.run_here(&caller, idempotency.as_ref(), &verb).await });
+        task.await.unwrap_or_else(|cause| {
+            tracing::error!(%cause, "a verb broke");
+            Err(Refusal::new(Code::Internal, "the registry could not do this; its log says why"))
+        })
+    }
+
+    async fn run_here<V: Verb>(
+        &self,
+        caller: &Caller,
+        idempotency: Option<&Idempotency>,
+        verb: &V,
+    ) -> Result<Answered<V::Answer>, Refusal> {
+        for attempt in 1.. {
+            match self.attempt(caller, idempotency, verb).await {
+                Ok(Committed { answered, publish }) => {
+                    if let Some((head, changes)) = publish {
+                        self.publish(head, changes);
+                    }
+                    return Ok(answered);
+                }
+                Err(refused) if refused.busy && attempt < ATTEMPTS => {}
+                Err(refused) => {
+                    if let Some(subject) = verb.protects()
+                        && (refused.denied.is_some() || refused.refusal.code == Code::Forbidden)
+                    {
+                        self.record_denied(caller, subject, &refused).await;
+                    }
+                    return Err(refused.refusal);
+                }
+            }
+        }
+        Err(StorageError::Busy.into())
+    }
+
+    /// One transaction from its beginning to its commit or rollback.
+    async fn attempt<V: Verb>(
+        &self,
+        caller: &Caller,
+        idempotency: Option<&Idempotency>,
+        verb: &V,
+    ) -> Result<Committed<V::Answer>, Refused> {
+        let mut tx = self.db.begin().await?;
+        let head = tx.conn().audit_head_lock().await?;
+        let at = self.clock.now().max(head.at);
+        let retry = idempotency.filter(|_| verb.replays()).map(|sent| (scope(caller, sent), sent.body));
+        if let Some((scope, body)) = &retry
+            && let Some(first) = tx.conn().idempotency_get(scope).await?
+            && at.seconds_since(first.at) < KEPT_SECONDS
+        {
+            let answered = replay(&first, body).map_err(|refusal| Refused { refusal, denied: None, busy: false })?;
+            return Ok(Committed { answered, publish: None });
+        }
+        let snapshot = self.snapshot.get();
+        let (policy, policy_digest) = policy_in_force(&mut tx.conn(), &snapshot, &head).await?;
+        let seq = head.seq + 1;
+        let (clock, meter) = (&self.clock, &*self.meter);
+        let conn = tx.conn();
+        let mut work = Work { conn, caller, policy, policy_digest, at, seq, clock, meter, snapshot, denied: None };
+        let done = verb.act(&mut work).await;
+        let denied = work.denied.take();
+        let Outcome { answer, created, event, changes } = match done {
+            Ok(outcome) => outcome,
+            Err(refusal) => {
+                let busy = refusal.code == Code::Unavailable;
+                return Err(Refused { refusal, denied, busy });
+            }
+        };
+        let Some(deed) = event else {
+            tx.rollback().await?;
+            return Ok(Committed { answered: Answered { answer, seq: None, created, replayed: false }, publish: None });
+        };
+        let event = self.seal(&head, at, caller, deed);
+        append(&mut tx, &event).await?;
+        if let Some((scope, body)) = retry {
+            let answer = serde_json::to_vec(&V::keep(&answer)).unwrap_or_default();
+            let stored = StoredAnswer { body, created, seq: Some(seq), answer, at };
+            tx.conn().idempotency_put(&scope, &stored).await?;
+        }
+        tx.commit().await?;
+        let head = ChainHead { seq, event_id: event.event_id, at: event.at };
+        let answered = Answered { answer, seq: Some(seq), created, replayed: false };
+        Ok(Committed { answered, publish: Some((head, changes)) })
+    }
+
+    fn seal(&self, head: &ChainHead, at: Timestamp, caller: &Caller, deed: Deed) -> AuditEvent {
+        let nonce = hex::encode(self.clock.bytes::<16>());
+        let Deed { action, subject, detail } = deed;
+        chain::seal(head, at, AuditBody { actor: caller.actor.clone(), action, subject, detail, nonce })
+    }
+
+    /// Publishes a commit to the snapshot and wakes followers.
+    fn publish(&self, head: ChainHead, changes: Vec<Change>) {
+        self.snapshot.publish(head, changes);
+        self.wake.send_if_modified(|newest| {
+            let newer = head.seq > *newest;
+            *newest = head.seq.max(*newest);
+            newer
+        });
+    }
+
+    /// Records a denied attempt at a protected act. A failure is logged: the refusal itself stands.
+    async fn record_denied(&self, caller: &Caller, subject: Subject, refused: &Refused) {
+        let detail = json!({ "attempt": refused.denied, "code": refused.refusal.code, "reason": refused.refusal.detail });
+        let detail = if let Value::Object(members) = detail { members } else { serde_json::Map::new() };
+        let deed = Deed { action: Action::AccessDenied, subject, detail };
+        let written = async {
+            let mut tx = self.db.begin().await?;
+            let head = tx.conn().audit_head_lock().await?;
+            let event = self.seal(&head, self.clock.now(), caller, deed);
+            append(&mut tx, &event).await?;
+            tx.commit().await?;
+            Ok::<_, StorageError>(ChainHead { seq: event.seq, event_id: event.event_id, at: event.at })
+        };
+        match written.await {
+            Ok(head) => self.publish(head, Vec::new()),
+            Err(cause) => tracing::warn!(%cause, "a denied attempt could not be recorded"),
+        }
+    }
+}
+
+fn scope(caller: &Caller, sent: &Idempotency) -> IdempotencyScope {
+    let Idempotency { key, method, path, .. } = sent.clone();
+    IdempotencyScope { actor: caller.actor.clone(), method, path, key }
+}
+
+/// The first answer again, or a refusal where the body is another.
+fn replay<A: serde::de::DeserializeOwned>(first: &StoredAnswer, body: &Digest) -> Result<Answered<A>, Refusal> {
+    if first.body != *body {
+        return Err(Refusal::new(Code::IdempotencyReused, "the Idempotency-Key was used before with another body")
+            .hint("send a fresh key with each new request"));
+    }
+    let answer = serde_json::from_slice(&first.answer)
+        .map_err(|_| Refusal::new(Code::IdempotencyReused, "this was done before, and its answer cannot be given again"))?;
+    Ok(Answered { answer, seq: first.seq, created: first.created, replayed: true })
+}
+
+/// The policy as of this transaction: the snapshot's, but where a commit has not been published yet.
+async fn policy_in_force(conn: &mut Conn<'_>, snapshot: &Snapshot, head: &ChainHead) -> Result<(Arc<Policy>, Digest), Refused> {
+    let held = (snapshot.policy().clone(), snapshot.policy_digest());
+    if snapshot.head().seq == head.seq {
+        return Ok(held);
+    }
+    match conn.policy_get().await? {
+        Some(row) if row.digest != held.1 => {
+            let read = crate::rules::policy::read(&row.source);
+            read.map(|policy| (Arc::new(policy), row.digest)).map_err(|refusal| Refused { refusal, denied: None, busy: false })
+        }
+        _ => Ok(held),
+    }
+}
+
+async fn append(tx: &mut Tx, event: &AuditEvent) -> Result<(), StorageError> {
+    tx.conn().audit_append(event).await?;
+    tx.conn().outbox_put(event).await
+}
