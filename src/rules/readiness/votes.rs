@@ -92,7 +92,7 @@ fn counted<'a>(
             && vote.statement == statement
             && excluded(serving, person).is_none()
             && in_group(serving, person, group)
-            && has_right(serving, &vote.approver, need)
+            && (has_right(serving, person, need) || has_right(serving, &vote.approver, need))
     };
     let on_gate = newest.iter().filter(|((on, _), _)| *on == gate);
     on_gate.filter(|((_, person), vote)| counts(person, vote)).map(|((_, person), vote)| (person.clone(), *vote)).collect()
