@@ -135,7 +135,16 @@ impl Db {
     /// Opens a PostgreSQL database.
     async fn open_postgres(options: PgConnectOptions) -> Result<Self, StorageError> {
         let pool = PgPoolOptions::new().max_connections(12).acquire_timeout(Duration::from_secs(10));
-        Ok(Self::Pg(pool.connect_with(options).await?))
+        let pool = pool.connect_with(options).await?;
+        const SQL: &str = "SELECT datcollate FROM pg_database WHERE datname = current_database()";
+        let (collation,): (String,) = sqlx::query_as(SQL).fetch_one(&pool).await?;
+        // Lists are walked in byte order, as on SQLite; another order would skip keys between pages.
+        if !matches!(collation.as_str(), "C" | "POSIX" | "C.UTF-8" | "C.utf8") {
+            return Err(StorageError::Other(format!(
+                "the database sorts text by {collation}; make it with: CREATE DATABASE … TEMPLATE template0 LC_COLLATE 'C'"
+            )));
+        }
+        Ok(Self::Pg(pool))
     }
 
     /// Opens a SQLite file: WAL, every commit on the disk before it is acknowledged, foreign keys held.

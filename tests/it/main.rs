@@ -2,3 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "tests")]
 
 mod architecture;
+mod storage;
+mod support;

@@ -1,0 +1,3 @@
+//! What several subjects' tests stand on.
+
+pub mod engines;
