@@ -5,11 +5,13 @@
 
 mod cell;
 mod change;
+mod load;
 pub mod meter;
 mod resolve;
 
 pub use cell::{Freshness, SnapshotCell};
 pub use change::Change;
+pub use load::{load, servable};
 pub use meter::Meter;
 pub use resolve::Choice;
 
@@ -74,6 +76,7 @@ pub struct Snapshot {
     pub(crate) pepper: Pepper,
     pub(crate) head: ChainHead,
     pub(crate) genesis: Option<Digest>,
+    pub(crate) name: Arc<str>,
 }
 
 impl Snapshot {
@@ -88,6 +91,7 @@ impl Snapshot {
             pepper,
             head,
             genesis: None,
+            name: "countersign".into(),
         }
     }
     /// The policy in force.
@@ -114,6 +118,10 @@ impl Snapshot {
     pub fn pointers(&self) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
         self.keys.values().flat_map(|state| &state.pointers)
     }
+    /// The pointers of a key, in no order.
+    pub fn pointers_of(&self, key: &KeyId) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
+        self.keys.get(key).into_iter().flat_map(|state| &state.pointers)
+    }
     /// A content of a key that serves or may serve at once.
     pub fn servable(&self, key: &KeyId, digest: &Digest) -> Option<&Arc<Servable>> {
         self.keys.get(key)?.content(digest)
@@ -121,6 +129,14 @@ impl Snapshot {
     /// A token by its id (`cs_` and 10 letters).
     pub fn token(&self, token_id: &str) -> Option<&Arc<HeldToken>> {
         self.tokens.get(token_id)
+    }
+    /// All tokens, in no order.
+    pub fn tokens(&self) -> impl Iterator<Item = &Arc<HeldToken>> {
+        self.tokens.values()
+    }
+    /// The registry's name, for people.
+    pub fn name(&self) -> &str {
+        &self.name
     }
     /// The secret under which units become pseudonyms.
     pub fn pepper(&self) -> &Pepper {

@@ -19,6 +19,14 @@ const UPDATE: &str = "UPDATE config_key SET owning_group = $2, unit_type = $3, c
 const SAFE_DEFAULT: &str = "UPDATE config_key SET safe_default_digest = $2 WHERE key_id = $1";
 const SAFE_DEFAULT_OF: &str =
     concat!("SELECT ", columns!(), " FROM config_key k WHERE k.key_id = $1 AND k.safe_default_digest = $2");
+const SUMMARY: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", (SELECT COUNT(*) FROM version v WHERE v.key_id = k.key_id AND NOT v.discarded) AS versions, \
+     (SELECT MAX(v.created_at) FROM version v WHERE v.key_id = k.key_id) AS saved_at, \
+     (SELECT MAX(p.updated_at) FROM environment_pointer p WHERE p.key_id = k.key_id) AS moved_at \
+     FROM config_key k WHERE k.key_id = $1"
+);
 /// Bounds first, so that the primary key's index is walked from the page's start and stops at its limit.
 const LIST: &str = concat!(
     "SELECT ",
@@ -32,7 +40,7 @@ const LIST: &str = concat!(
 const ALL_KEYS: &str = concat!("SELECT ", columns!(), " FROM config_key k ORDER BY k.key_id");
 const COUNT: &str = "SELECT COUNT(*) FROM config_key";
 
-pub(super) const ALL: &[&str] = &[GET, PUT, UPDATE, SAFE_DEFAULT, SAFE_DEFAULT_OF, LIST, ALL_KEYS, COUNT];
+pub(super) const ALL: &[&str] = &[GET, PUT, UPDATE, SAFE_DEFAULT, SAFE_DEFAULT_OF, SUMMARY, LIST, ALL_KEYS, COUNT];
 
 decode!(ConfigKey, r => Ok(Self {
     key_id: r.try_get("key_id")?,
@@ -162,6 +170,11 @@ impl Conn<'_> {
     /// The key, where `digest` is its safe default.
     pub async fn key_with_safe_default(&mut self, key: &KeyId, digest: &Digest) -> Result<Option<ConfigKey>, StorageError> {
         row!(self, SAFE_DEFAULT_OF, key, digest)
+    }
+
+    /// One key as lists show it.
+    pub async fn key_summary(&mut self, key: &KeyId) -> Result<Option<KeySummary>, StorageError> {
+        row!(self, SUMMARY, key)
     }
 
     /// A page of keys, by name.

@@ -25,6 +25,7 @@ mod outbox;
 mod pointers;
 mod policy;
 mod promotions;
+mod servable;
 mod tokens;
 mod verdicts;
 mod versions;
@@ -38,6 +39,7 @@ pub use keys::{KeyFilter, KeyPattern, KeySummary};
 pub use pointers::PointerFilter;
 pub use policy::PolicyRow;
 pub use promotions::{PromotionFilter, ReachedFull};
+pub use servable::ServableRow;
 pub use tokens::StoredToken;
 
 /// Every static statement, so that a test can PREPARE all of them on both engines.
@@ -53,6 +55,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     pointers::ALL,
     policy::ALL,
     promotions::ALL,
+    servable::ALL,
     tokens::ALL,
     verdicts::ALL,
     versions::ALL,

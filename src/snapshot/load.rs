@@ -1,0 +1,101 @@
+//! Reads a whole snapshot from the database, in one read transaction: one consistent state.
+
+use super::{HeldToken, KeyState, Pepper, Servable, Snapshot};
+use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId};
+use crate::rules::policy;
+use crate::storage::{Conn, Db, StorageError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Tokens read at once.
+const CHUNK: u32 = 1000;
+
+/// Loads what serves now.
+///
+/// # Errors
+/// The database is away, or holds what does not read.
+pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
+    let mut tx = db.read().await?;
+    let mut conn = tx.conn();
+    let mut snapshot = Snapshot::empty(pepper);
+    snapshot.head = conn.audit_head().await?;
+    snapshot.genesis = conn.audit_after(0, 1).await?.first().map(|event| event.event_id);
+    if let Some(name) = conn.meta_get(crate::storage::meta::NAME).await? {
+        snapshot.name = name.into();
+    }
+    if let Some(row) = conn.policy_get().await? {
+        let read = policy::read(&row.source).map_err(|why| StorageError::Corrupt(format!("the policy in force: {why}")))?;
+        snapshot.policy = Arc::new(read);
+        snapshot.policy_digest = row.digest;
+    }
+    snapshot.tokens = tokens(&mut conn).await?;
+    let contents = contents(&mut conn).await?;
+    let (keys, pointers) = (conn.key_all().await?, conn.pointer_all().await?);
+    snapshot.keys = keyed(keys, pointers, contents);
+    Ok(snapshot)
+}
+
+async fn tokens(conn: &mut Conn<'_>) -> Result<imbl::HashMap<String, Arc<HeldToken>>, StorageError> {
+    let mut held = imbl::HashMap::new();
+    let mut after: Option<String> = None;
+    loop {
+        let found = conn.token_list(after.as_deref(), CHUNK).await?;
+        let Some(last) = found.last() else { return Ok(held) };
+        after = Some(last.token.token_id.clone());
+        held.extend(found.into_iter().map(|stored| {
+            let id = stored.token.token_id.clone();
+            (id, Arc::new(HeldToken { token: stored.token, hash: stored.secret_hash }))
+        }));
+    }
+}
+
+async fn contents(conn: &mut Conn<'_>) -> Result<Vec<Servable>, StorageError> {
+    let mut fragments: HashMap<Digest, BTreeMap<String, String>> = HashMap::new();
+    for (version, name, body) in conn.servable_fragments().await? {
+        let body = String::from_utf8(body).map_err(|_| StorageError::Corrupt(format!("fragment {name} of {version}")))?;
+        fragments.entry(version).or_default().insert(name, body);
+    }
+    let rows = conn.servable_all().await?;
+    let servable = rows.into_iter().map(|row| {
+        let content = serde_json::from_slice(&row.content)
+            .map_err(|why| StorageError::Corrupt(format!("the content of {}: {why}", row.digest)))?;
+        let fragments = fragments.remove(&row.digest).unwrap_or_default();
+        Ok(Servable { digest: row.digest, content, fragments, quarantined: row.quarantined })
+    });
+    servable.collect()
+}
+
+fn keyed(
+    keys: Vec<ConfigKey>,
+    pointers: Vec<EnvironmentPointer>,
+    contents: Vec<Servable>,
+) -> imbl::HashMap<KeyId, Arc<KeyState>> {
+    let mut states: HashMap<KeyId, KeyState> = keys
+        .into_iter()
+        .map(|key| (key.key_id.clone(), KeyState { key: Arc::new(key), pointers: Vec::new(), contents: Vec::new() }))
+        .collect();
+    for pointer in pointers {
+        if let Some(state) = states.get_mut(&pointer.key_id) {
+            state.pointers.push(Arc::new(pointer));
+        }
+    }
+    for content in contents {
+        if let Some(state) = states.get_mut(&content.content.key) {
+            state.contents.push(Arc::new(content));
+        }
+    }
+    states.into_iter().map(|(key, state)| (key, Arc::new(state))).collect()
+}
+
+/// A content with its fragments' bodies, as [`super::Change::Content`] publishes it; none where there is no such version.
+///
+/// # Errors
+/// The database is away, or holds what does not read.
+pub async fn servable(conn: &mut Conn<'_>, digest: &Digest) -> Result<Option<Servable>, StorageError> {
+    let Some(bytes) = conn.content_get(digest).await? else { return Ok(None) };
+    let content =
+        serde_json::from_slice(&bytes).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
+    let fragments = conn.version_fragment_list(digest).await?.into_iter().map(|f| (f.name, f.body)).collect();
+    let quarantined = conn.version_get(digest).await?.is_some_and(|version| version.quarantine.is_some());
+    Ok(Some(Servable { digest: *digest, content, fragments, quarantined }))
+}
