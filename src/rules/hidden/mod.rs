@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 pub use lookalikes::{lookalike, skeleton};
 pub use shown::{Ink, Piece, Shown, wrap};
+pub(crate) use spans::pointer_segment;
 pub use spans::{content_spans, spans, without_hidden};
 
 /// Bodies of pinned fragments by name.

@@ -1,5 +1,6 @@
 //! Which old paragraph faces which new one: first those that are the same, then those that are alike.
 
+use crate::rules::hidden::skeleton;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -137,13 +138,17 @@ fn alike(gap: &Gap, old: &[usize], new: &[usize]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Hashes of the words, sorted.
+/// Hashes of the words as they look, sorted: a paragraph with a look-alike letter still faces the one that it imitates.
 fn bag(paragraph: &str) -> Vec<u64> {
     let words = paragraph.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
     let mut bag: Vec<u64> = words
         .map(|word| {
             let mut hasher = DefaultHasher::new();
-            word.hash(&mut hasher);
+            if word.is_ascii() {
+                word.hash(&mut hasher)
+            } else {
+                skeleton(word).hash(&mut hasher)
+            }
             hasher.finish()
         })
         .collect();
