@@ -21,20 +21,29 @@ const TAB: &str = "→   ";
 
 /// Turns every character that would act, hide or mislead into a visible token. [`decode`] gives the text back.
 pub fn visible(text: &str) -> Shown {
-    shown(text, false)
-}
-
-/// Like [`visible`], but joiners and selectors that stand in their place (Persian, Indic scripts, emoji) become tokens too:
-/// for a change in which nothing else would be seen.
-pub fn visible_strict(text: &str) -> Shown {
-    shown(text, true)
-}
-
-fn shown(text: &str, strict: bool) -> Shown {
     if text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
         return Shown::of_plain(text);
     }
-    let marked = lookalikes::mixed_letters(text);
+    shown(text, false, &lookalikes::mixed_letters(text))
+}
+
+/// [`visible`] for a text that stands beside another: where the two would look the same, joiners and selectors that stand in
+/// their place (Persian, Indic scripts, emoji) become tokens too, and letters that only look like the other's are marked.
+pub fn visible_against(text: &str, other: &str) -> Shown {
+    if text == other || (text.is_ascii() && other.is_ascii()) {
+        return visible(text);
+    }
+    let strict = without_hidden(text) == without_hidden(other);
+    let mut marked = lookalikes::mixed_letters(text);
+    if skeleton(text) == skeleton(other) {
+        let differ = |(mine, theirs): ((usize, char), char)| (mine.1 != theirs).then_some(mine.0);
+        marked.extend(text.char_indices().zip(other.chars()).filter_map(differ));
+        marked.sort_unstable();
+    }
+    shown(text, strict, &marked)
+}
+
+fn shown(text: &str, strict: bool, marked: &[usize]) -> Shown {
     let mut shown = Shown::default();
     for (at, c, fate) in fate::fates(text) {
         match fate {
@@ -143,7 +152,7 @@ mod tests {
         #[test]
         fn what_is_shown_reads_back_as_what_it_was(text in hostile()) {
             prop_assert_eq!(decode(&visible(&text)), text.clone());
-            prop_assert_eq!(decode(&visible_strict(&text)), text);
+            prop_assert_eq!(decode(&visible_against(&text, &without_hidden(&text))), text);
         }
 
         #[test]
@@ -220,13 +229,20 @@ mod tests {
     fn joiners_in_their_place_are_plain_until_asked_for() {
         let family = "👩\u{200d}💻";
         assert!(tokens(family).is_empty());
-        assert_eq!(visible_strict(family).pieces()[1].text(), "‹U+200D›");
+        assert_eq!(visible_against(family, "👩💻").pieces()[1].text(), "‹U+200D›");
     }
 
     #[test]
     fn letters_of_another_script_inside_a_word_carry_their_code_point() {
         assert_eq!(visible("p\u{430}ypal").plain(), "p\u{430}‹U+0430›ypal");
         assert!(visible("привет мир").pieces().iter().all(|p| p.ink() == Ink::Plain));
+    }
+
+    #[test]
+    fn a_word_that_changed_only_its_script_is_marked_against_the_other() {
+        assert_eq!(visible_against("\u{441}\u{43e}\u{440}", "cop").plain(), "с‹U+0441›о‹U+043E›р‹U+0440›");
+        assert_eq!(visible_against("cop", "\u{441}\u{43e}\u{440}").plain(), "c‹U+0063›o‹U+006F›p‹U+0070›");
+        assert_eq!(visible_against("сор", "кор").plain(), "сор");
     }
 
     #[test]

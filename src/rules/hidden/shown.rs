@@ -122,7 +122,7 @@ impl Shown {
     /// Wrapped at words into lines of at most `width` columns; at least one line.
     pub fn wrap(&self, width: usize) -> Vec<Self> {
         let pieces: Vec<(Piece, ())> = self.pieces.iter().map(|p| (p.clone(), ())).collect();
-        wrap(&pieces, width).into_iter().map(|line| Self { pieces: line.into_iter().map(|p| p.0).collect() }).collect()
+        wrap(&pieces, width, &|()| 0).into_iter().map(|line| Self { pieces: line.into_iter().map(|p| p.0).collect() }).collect()
     }
 }
 
@@ -151,10 +151,11 @@ fn fitting(text: &str, columns: usize) -> (&str, bool) {
 
 /// Wraps pieces, each with a mark of the caller's (a meaning, a fate), at words into lines of at most `columns`. A word
 /// that is longer than a line is broken between grapheme clusters. The spaces at which a line breaks stay at its end where
-/// they fit and are dropped where they do not.
-pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize) -> Vec<Vec<(Piece, S)>> {
-    let mut lines =
-        Lines { columns: columns.max(1), done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new(), word_width: 0 };
+/// they fit and are dropped where they do not. `overhead` is what the caller will put around each stretch of one mark on
+/// each line, in columns.
+pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead: &dyn Fn(S) -> usize) -> Vec<Vec<(Piece, S)>> {
+    let columns = columns.max(1);
+    let mut lines = Lines { columns, overhead, done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new() };
     for (piece, mark) in pieces {
         if piece.ink == Ink::Plain {
             for chunk in piece.text.split_inclusive(' ') {
@@ -174,37 +175,62 @@ pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize) -> Vec<V
     lines.done
 }
 
-struct Lines<S> {
+struct Lines<'a, S> {
     columns: usize,
+    overhead: &'a dyn Fn(S) -> usize,
     done: Vec<Vec<(Piece, S)>>,
     line: Vec<(Piece, S)>,
     used: usize,
     word: Vec<(Piece, S)>,
-    word_width: usize,
 }
 
-impl<S: Copy + PartialEq> Lines<S> {
+impl<S: Copy + PartialEq> Lines<'_, S> {
     fn extend_word(&mut self, text: &str, ink: Ink, mark: S) {
         if !text.is_empty() {
-            self.word_width += width(text);
             self.word.push((Piece { text: text.to_owned(), ink }, mark));
         }
     }
+    /// What `mark` costs after a piece with another mark, or at the beginning of a line.
+    fn cost(&self, before: Option<S>, mark: S) -> usize {
+        if before == Some(mark) { 0 } else { (self.overhead)(mark) }
+    }
+    fn word_width(&self, mut before: Option<S>) -> usize {
+        let mut sum = 0;
+        for (piece, mark) in &self.word {
+            sum += piece.width() + self.cost(before, *mark);
+            before = Some(*mark);
+        }
+        sum
+    }
+    fn last_mark(&self) -> Option<S> {
+        self.line.last().map(|last| last.1)
+    }
     fn end_word(&mut self) {
         // A word that no line holds starts where it stands; all others move to the next line whole.
-        let whole = self.word_width <= self.columns;
-        if whole && self.used > 0 && self.used + self.word_width > self.columns {
+        let whole = self.word_width(None) <= self.columns;
+        if whole && self.used > 0 && self.used + self.word_width(self.last_mark()) > self.columns {
             self.break_line();
         }
-        self.word_width = 0;
         for (piece, mark) in std::mem::take(&mut self.word) {
-            if whole { self.add(&piece.text, piece.ink, mark) } else { self.add_broken(&piece, mark) }
+            if whole || (piece.ink != Ink::Plain && piece.width() <= self.columns) {
+                self.add_whole(piece, mark)
+            } else {
+                self.add_broken(&piece, mark)
+            }
         }
+    }
+    fn add_whole(&mut self, piece: Piece, mark: S) {
+        let needs = piece.width() + self.cost(self.last_mark(), mark);
+        if self.used > 0 && self.used + needs > self.columns {
+            self.break_line();
+        }
+        self.add(&piece.text, piece.ink, mark);
     }
     fn add_broken(&mut self, piece: &Piece, mark: S) {
         let mut rest = piece.text.as_str();
         while !rest.is_empty() {
-            let (mut head, _) = fitting(rest, self.columns - self.used.min(self.columns));
+            let taken = self.used + self.cost(self.last_mark(), mark);
+            let (mut head, _) = fitting(rest, self.columns - taken.min(self.columns));
             if head.is_empty() && self.used > 0 {
                 self.break_line();
                 continue;
@@ -218,12 +244,12 @@ impl<S: Copy + PartialEq> Lines<S> {
         }
     }
     fn space(&mut self, mark: S) {
-        if self.used < self.columns {
+        if self.used + self.cost(self.last_mark(), mark) < self.columns {
             self.add(" ", Ink::Plain, mark);
         }
     }
     fn add(&mut self, text: &str, ink: Ink, mark: S) {
-        self.used += width(text);
+        self.used += width(text) + self.cost(self.last_mark(), mark);
         match self.line.last_mut() {
             Some((last, m)) if last.ink == Ink::Plain && ink == Ink::Plain && *m == mark => last.text.push_str(text),
             _ => self.line.push((Piece { text: text.to_owned(), ink }, mark)),
