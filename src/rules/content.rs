@@ -1,7 +1,11 @@
 //! Whether a content is one: formats, variables, fragments.
 
-use crate::model::{Content, Digest, Fragment, Refusal};
-use std::collections::BTreeMap;
+use super::canonical::{canonical, push_pointer, sha256};
+use super::template::{self, Used, fits, is_variable_name};
+use crate::model::ids::check_fragment_name;
+use crate::model::{Content, Digest, Format, Fragment, Refusal};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A content that was found to be one.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,5 +27,156 @@ pub struct Checked {
 /// # Errors
 /// `invalid` with the JSON pointer of the place in the content; for templates line and column stand in the detail.
 pub fn check(content: Content, fragments: &BTreeMap<Digest, Fragment>) -> Result<Checked, Refusal> {
-    unimplemented!("{content:?} {fragments:?}")
+    if content.schema != 1 {
+        return Err(Refusal::invalid("/schema", "the content schema is always 1"));
+    }
+    model_pin(&content)?;
+    variables(&content)?;
+    let pinned = pinned(&content, fragments)?;
+    let names: BTreeSet<String> = pinned.keys().cloned().collect();
+    let mut used = Used::default();
+    match (content.format, &content.body) {
+        (Format::Text, Value::String(_)) | (Format::Json, _) => literal(&content)?,
+        (Format::Template, Value::String(source)) => used.add(template(&content, source, &names, "/body")?),
+        (Format::Chat, Value::Array(messages)) => used.add(chat(&content, messages, &names)?),
+        (Format::Chat, _) => return Err(Refusal::invalid("/body", "the body of a chat is a list of messages")),
+        (format, _) => return Err(Refusal::invalid("/body", format!("the body of a {format} is a text"))),
+    }
+    for (name, body) in &pinned {
+        let mut path = "/fragments".to_owned();
+        push_pointer(&mut path, name);
+        let within = template::check(body, &content.variables, &BTreeSet::new());
+        used.add(within.map_err(|e| Refusal {
+            detail: format!("in the fragment {name}: {}", e.detail),
+            path: Some(path),
+            ..e
+        })?);
+    }
+    let warnings = warnings(&content, &used);
+    let bytes = canonical(&content);
+    Ok(Checked { digest: sha256(&bytes), bytes, content, warnings })
+}
+
+fn model_pin(content: &Content) -> Result<(), Refusal> {
+    match content.model_pin.as_deref() {
+        Some(pin) if pin.trim().is_empty() => Err(Refusal::invalid("/model_pin", "a model pin is not blank; null means none")),
+        Some(pin) if pin.len() > 200 => Err(Refusal::invalid("/model_pin", "a model pin has 200 bytes at most")),
+        Some(pin) if pin.chars().any(char::is_control) => {
+            Err(Refusal::invalid("/model_pin", "a model pin has no control characters"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn variables(content: &Content) -> Result<(), Refusal> {
+    let mut names = BTreeSet::new();
+    for (at, variable) in content.variables.iter().enumerate() {
+        let name = &variable.name;
+        let path = |member: &str| format!("/variables/{at}/{member}");
+        if !is_variable_name(name) {
+            let what =
+                format!("{name:?} is not a variable's name: letters, digits and `_`, a letter first, and no word of Jinja's own");
+            return Err(Refusal::invalid(path("name"), what));
+        }
+        if !names.insert(name) {
+            return Err(Refusal::invalid(path("name"), format!("the variable {name:?} is declared twice")));
+        }
+        if !variable.default.is_null() && !fits(variable.kind, &variable.default) {
+            let what = format!("the default of {name:?} is not of the type {}", variable.kind);
+            return Err(Refusal::invalid(path("default"), what));
+        }
+    }
+    Ok(())
+}
+
+/// Bodies of the pinned fragments by name.
+fn pinned(content: &Content, fragments: &BTreeMap<Digest, Fragment>) -> Result<BTreeMap<String, String>, Refusal> {
+    let mut out = BTreeMap::new();
+    for (name, digest) in &content.fragments {
+        let mut path = "/fragments".to_owned();
+        push_pointer(&mut path, name);
+        check_fragment_name(name).map_err(|e| Refusal::invalid(&path, e.to_string()))?;
+        match fragments.get(digest) {
+            Some(fragment) if fragment.name == *name => out.insert(name.clone(), fragment.body.clone()),
+            Some(fragment) => {
+                return Err(Refusal::invalid(&path, format!("{digest} is a revision of the fragment {:?}", fragment.name)));
+            }
+            None => return Err(Refusal::invalid(&path, format!("there is no fragment revision {digest}"))),
+        };
+    }
+    Ok(out)
+}
+
+fn literal(content: &Content) -> Result<(), Refusal> {
+    let what = |member: &str| format!("a {} is literal: it has no {member}", content.format);
+    if !content.variables.is_empty() {
+        return Err(Refusal::invalid("/variables", what("variables")));
+    }
+    if !content.fragments.is_empty() {
+        return Err(Refusal::invalid("/fragments", what("fragments")));
+    }
+    Ok(())
+}
+
+fn template(content: &Content, source: &str, names: &BTreeSet<String>, path: &str) -> Result<Used, Refusal> {
+    template::check(source, &content.variables, names).map_err(|e| Refusal { path: Some(path.to_owned()), ..e })
+}
+
+fn chat(content: &Content, messages: &[Value], names: &BTreeSet<String>) -> Result<Used, Refusal> {
+    if messages.is_empty() {
+        return Err(Refusal::invalid("/body", "a chat has one message at least"));
+    }
+    let mut used = Used::default();
+    let mut placeholders = BTreeSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        let path = format!("/body/{at}");
+        let shape = || Refusal::invalid(&path, "a message is {\"role\", \"content\"} or {\"placeholder\"}, all texts");
+        let members = message.as_object().ok_or_else(shape)?;
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        match (members.len(), text("role"), text("content"), text("placeholder")) {
+            (2, Some(role), Some(source), None) => {
+                if role.is_empty() || role.len() > 60 || !role.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
+                    return Err(Refusal::invalid(format!("{path}/role"), "a role is a word like system, user or assistant"));
+                }
+                used.add(template(content, source, names, &format!("{path}/content"))?);
+            }
+            (1, None, None, Some(name)) => {
+                let taken = content.variables.iter().any(|variable| variable.name == name) || !placeholders.insert(name);
+                if !is_variable_name(name) || taken {
+                    let what = "a placeholder has a name like a variable's, and one of its own";
+                    return Err(Refusal::invalid(format!("{path}/placeholder"), what));
+                }
+            }
+            _ => return Err(shape()),
+        }
+    }
+    Ok(used)
+}
+
+fn warnings(content: &Content, used: &Used) -> Vec<String> {
+    let mut out = Vec::new();
+    for variable in &content.variables {
+        let name = &variable.name;
+        if !used.variables.contains(name) {
+            out.push(format!("the variable {name:?} is not used"));
+        }
+        if used.unguarded.contains(name) {
+            out.push(format!("the variable {name:?} may be absent: read it as `{name} | default(…)`"));
+        }
+        if variable.required && !variable.default.is_null() {
+            out.push(format!("the variable {name:?} is required, so its default only serves readers that do not check"));
+        }
+    }
+    for name in content.fragments.keys().filter(|name| !used.fragments.contains(*name)) {
+        out.push(format!("the fragment {name:?} is pinned and not included"));
+    }
+    let sources = match &content.body {
+        Value::Array(messages) => messages.iter().filter_map(|message| message.get("content")).collect(),
+        body => vec![body],
+    };
+    let carriage_return = sources.into_iter().filter_map(Value::as_str).any(|source| source.contains('\r'));
+    if matches!(content.format, Format::Template | Format::Chat) && carriage_return {
+        out.push("the template has carriage returns, which Python's jinja2 turns into newlines".into());
+    }
+    out
 }
