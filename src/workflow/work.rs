@@ -118,7 +118,7 @@ pub struct Work<'t> {
     pub(super) denied: Option<String>,
 }
 
-impl Work<'_> {
+impl<'t> Work<'t> {
     /// Whether the caller has a right; a refusal is remembered, so that the attempt at a protected act is recorded. The
     /// registry itself (`system:…`, for which no token is ever made) has every right.
     ///
@@ -174,7 +174,7 @@ impl Work<'_> {
     }
 
     /// Who acts.
-    pub fn actor(&self) -> &Actor {
+    pub fn actor(&self) -> &'t Actor {
         &self.caller.actor
     }
 
