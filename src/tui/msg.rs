@@ -166,6 +166,10 @@ pub(crate) struct DialogRequest {
     pub(crate) seen: Option<Seen>,
     /// More keys, for bulk.
     pub(crate) more: Vec<KeyId>,
+    /// For a comment: the hash of the paragraph that it hangs on.
+    pub(crate) anchor: Option<Digest>,
+    /// For a comment: what it answers.
+    pub(crate) reply_to: Option<Uuid>,
     /// For [`DialogKind::Unanswered`]: which act.
     pub(crate) ticket: Option<Uuid>,
 }
@@ -182,6 +186,8 @@ impl DialogRequest {
             filled: Filled::default(),
             seen: None,
             more: Vec::new(),
+            anchor: None,
+            reply_to: None,
             ticket: None,
         }
     }

@@ -135,6 +135,7 @@ pub struct Arming {
     read_at: Option<Moment>,
     asked_at: Option<Moment>,
     changed: Option<String>,
+    suspect: Option<String>,
     newest: i64,
     repin: bool,
     differences: Vec<Difference>,
@@ -162,6 +163,7 @@ impl Arming {
             read_at: None,
             asked_at: None,
             changed: None,
+            suspect: None,
             newest: 0,
             repin: false,
             differences: Vec::new(),
@@ -315,7 +317,7 @@ impl Arming {
         if self.repin || self.rules == Rules::Kill {
             self.take(now, pin);
         } else {
-            self.changed = Some(by.to_owned());
+            self.changed = Some(self.suspect.take().unwrap_or_else(|| by.to_owned()));
         }
         Read::Changed
     }
@@ -338,6 +340,25 @@ impl Arming {
             // Read the whole of it at once.
             self.asked_at = None;
         }
+    }
+
+    /// Something was done by `by` to what the dialog is about: the facts are read at once, and if they differ, that is who.
+    pub fn hurry(&mut self, by: &str) {
+        self.asked_at = None;
+        self.suspect = Some(by.to_owned());
+        if let Some(changed) = &mut self.changed {
+            by.clone_into(changed);
+        }
+    }
+
+    /// The act goes elsewhere: what was pinned is of another pointer.
+    pub fn elsewhere(&mut self) {
+        self.pin = None;
+        self.read_at = None;
+        self.asked_at = None;
+        self.changed = None;
+        self.differences.clear();
+        self.newest = 0;
     }
 
     /// The person accepts what changed (ctrl-r): the facts are read again and pinned as they come, differences marked,

@@ -1,51 +1,36 @@
 //! Dialogs: one arming protocol for everything that changes what is served.
 //!
 //! The root gives every message first to the [`desk::Desk`], then to the open dialog; when no modal is open it asks
-//! [`desk::Desk::asks`] whether an act waits for the person's word.
+//! [`desk::Desk::asks`] whether an act waits for the person's word. A dialog is a form ([`form`]) over what was read
+//! ([`known`]); what it shows and sends is computed anew after each message ([`spec`], one file a kind).
 
+mod after;
+mod approve;
 pub mod arming;
+mod blast;
 pub(crate) mod desk;
+mod dialog;
+pub(crate) mod form;
+mod kill;
+pub(crate) mod known;
+mod open;
+mod pointer;
+mod promote;
 pub(crate) mod sending;
+pub(crate) mod sheet;
+mod spec;
+mod start;
+mod unanswered;
+mod version;
+mod view;
+mod words;
+
+pub(crate) use dialog::{Dialog, Outcome};
+pub(crate) use view::draw;
 
 use super::effect::Effect;
-use super::look::Look;
-use super::msg::{DialogRequest, Msg};
 use super::state::Cx;
 use arming::Moment;
-use ratatui::Frame;
-use ratatui::layout::Rect;
-
-/// An open dialog.
-#[derive(Debug)]
-pub(crate) struct Dialog {
-    /// What was asked for.
-    pub(crate) request: DialogRequest,
-}
-
-/// What a dialog did with a message.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// What it wants done.
-    pub(crate) effects: Vec<Effect>,
-    /// Whether it is over.
-    pub(crate) close: bool,
-}
-
-impl Dialog {
-    /// Opens the dialog that was asked for; the effects fetch what it pins. None where there is nothing to ask: holding
-    /// is safe and done at once, and what cannot be done is said in the status line.
-    pub(crate) fn open(request: DialogRequest, _cx: &mut Cx) -> (Option<Box<Self>>, Vec<Effect>) {
-        (Some(Box::new(Self { request })), Vec::new())
-    }
-
-    /// Every message while it is open: keys, pastes, paints, ticks, answers of its slots, its receipts, the stream.
-    pub(crate) fn update(&mut self, _msg: &Msg, _cx: &mut Cx) -> Outcome {
-        Outcome { effects: Vec::new(), close: true }
-    }
-}
-
-/// Draws the dialog over the body; `area` is the whole screen.
-pub(crate) fn draw(_frame: &mut Frame, _area: Rect, _dialog: &Dialog, _look: &Look) {}
 
 /// A wake-up at a moment of the steady clock.
 fn wake_at(at: Moment, cx: &Cx) -> Effect {
