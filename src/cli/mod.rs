@@ -1,16 +1,53 @@
 //! The commands; the only room that may see all others.
 
+#[cfg(feature = "tui")]
+mod audit;
 mod context;
 #[cfg(all(feature = "server", feature = "tui"))]
 pub mod demo;
+#[cfg(feature = "tui")]
+mod diff;
+#[cfg(feature = "tui")]
+mod draft;
 pub mod exit;
+#[cfg(feature = "tui")]
+mod fragment;
+#[cfg(feature = "tui")]
+mod import;
 #[cfg(feature = "server")]
 pub mod init;
+#[cfg(feature = "tui")]
+mod key;
+#[cfg(feature = "tui")]
+mod look;
 #[cfg(feature = "server")]
 mod migrate;
 pub mod output;
+#[cfg(feature = "tui")]
+mod pointer;
+#[cfg(feature = "tui")]
+mod policy;
+#[cfg(feature = "tui")]
+mod promote;
+#[cfg(feature = "tui")]
+mod registry;
+#[cfg(feature = "tui")]
+mod resolve;
+#[cfg(feature = "tui")]
+mod review;
+#[cfg(feature = "tui")]
+mod select;
 #[cfg(feature = "server")]
 pub mod serve;
+mod shell;
+#[cfg(feature = "tui")]
+mod terminal;
+#[cfg(feature = "tui")]
+mod token;
+#[cfg(feature = "tui")]
+mod version;
+#[cfg(feature = "tui")]
+mod vote;
 
 use clap::Parser;
 use context::{Context, Globals};
@@ -19,11 +56,19 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// A prompt and configuration registry, and the terminal in which its changes are reviewed and promoted
+///
+/// Without a command it opens the terminal on the configured registry.
+///
+/// Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 denied, 5 conflict or stale, 6 policy unmet, 7 unreachable, 8
+/// integrity.
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
+    #[cfg(feature = "tui")]
+    #[command(flatten)]
+    terminal: terminal::Terminal,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -41,6 +86,12 @@ enum Command {
     Serve(serve::Serve),
     #[cfg(feature = "server")]
     Migrate(migrate::Migrate),
+    #[cfg(feature = "tui")]
+    #[command(flatten)]
+    Registry(registry::RegistryCommand),
+    Completions(shell::Completions),
+    /// Prints the manual page
+    Man,
 }
 
 /// Runs a command line; errors are printed to stderr and become the exit code.
@@ -65,16 +116,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn start(cli: Cli) -> Done {
     let context = Context::new(cli.globals)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(dispatch(&context, cli.command));
+    let done = match cli.command {
+        Some(command) => runtime.block_on(dispatch(&context, command)),
+        #[cfg(feature = "tui")]
+        None => cli.terminal.open(&context, &runtime),
+        #[cfg(not(feature = "tui"))]
+        None => Err(Failure::usage("no command").hint("`countersign help` lists them")),
+    };
     // Whatever still sleeps in a blocking thread must not hold the process.
     runtime.shutdown_background();
     done
 }
 
-async fn dispatch(context: &Context, command: Option<Command>) -> Done {
-    let Some(command) = command else {
-        return Err(Failure::usage("no command").hint("`countersign help` lists them"));
-    };
+async fn dispatch(context: &Context, command: Command) -> Done {
     match command {
         #[cfg(all(feature = "server", feature = "tui"))]
         Command::Demo(args) => demo::run(context, args).await,
@@ -86,6 +140,10 @@ async fn dispatch(context: &Context, command: Option<Command>) -> Done {
         Command::Serve(args) => serve::run(context, args).await,
         #[cfg(feature = "server")]
         Command::Migrate(args) => migrate::run(context, args).await,
+        #[cfg(feature = "tui")]
+        Command::Registry(command) => command.run(context).await,
+        Command::Completions(args) => shell::completions(context, &args),
+        Command::Man => shell::man(context),
     }
 }
 
@@ -97,8 +155,9 @@ pub const DEMO_MARKER: &str = "this-is-a-demo";
 #[cfg(feature = "server")]
 fn demo_marker(dir: &std::path::Path) -> Done {
     if dir.join(DEMO_MARKER).exists() {
-        return Err(Failure::usage(format!("{} belongs to the demo", dir.display()))
-            .hint("`countersign init DIR` makes a registry to keep"));
+        return Err(
+            Failure::usage(format!("{} belongs to the demo", dir.display())).hint("`countersign init DIR` makes a registry to keep")
+        );
     }
     Ok(())
 }
@@ -111,14 +170,8 @@ fn tell(failure: &Failure) {
     output::note(&format!("error: {}", output::lines(&failure.message)));
     for item in &failure.unmet {
         let who = if item.who.is_empty() { String::new() } else { format!(" ({} can meet it)", item.who.join(", ")) };
-        output::note(&format!(
-            "  {} {} is {}: {}{}",
-            item.kind,
-            output::line(&item.name),
-            item.status,
-            output::line(&item.reason),
-            output::line(&who)
-        ));
+        let (name, reason) = (output::line(&item.name), output::line(&item.reason));
+        output::note(&format!("  {} {name} is {}: {reason}{}", item.kind, item.status, output::line(&who)));
     }
     if let Some(hint) = &failure.hint {
         output::note(&format!("hint: {}", output::lines(hint)));

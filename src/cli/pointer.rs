@@ -1,0 +1,321 @@
+//! `step`, `hold`, `resume`, `rollout status`, `rollback`, `kill`, `undo-kill`.
+
+use super::context::{Acts, Context};
+use super::exit::{Done, Exit, Failure, exit_of};
+use super::output::{Mark, Output, line, note};
+use super::promote::{act_failed, is_protected, moved_text};
+use super::select::{Span, plan_text};
+use crate::client::{Client, ClientError, Followed, follow};
+use crate::model::{BasisPoints, Environment, KeyId, KillReason};
+use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, PointerView, Rollback, StepTo};
+use crate::wire::promotions::Moved;
+use futures_util::StreamExt as _;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// A pointer: a key in an environment
+#[derive(Debug, Clone, clap::Args)]
+pub struct At {
+    /// The key
+    pub key: KeyId,
+    /// The environment
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub env: Environment,
+}
+
+/// Takes the next step of a rollout, or one down
+#[derive(Debug, clap::Args)]
+pub struct Step {
+    #[command(flatten)]
+    pub at: At,
+    /// Down instead of up
+    #[arg(long)]
+    pub down: bool,
+    /// To this share, which stands in the plan (down: any lower one)
+    #[arg(long, value_name = "P")]
+    pub to: Option<BasisPoints>,
+    /// Why
+    #[arg(long)]
+    pub rationale: String,
+    #[command(flatten)]
+    pub acts: Acts,
+}
+
+/// Holds a rollout, lets it go on, or takes a kill back
+#[derive(Debug, clap::Args)]
+pub struct Plain {
+    #[command(flatten)]
+    pub at: At,
+    /// Why
+    #[arg(long, default_value = "")]
+    pub rationale: String,
+    #[command(flatten)]
+    pub acts: Acts,
+}
+
+/// Which plain act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainAct {
+    /// Steps are held.
+    Hold,
+    /// Steps go on.
+    Resume,
+    /// One's own kill is taken back.
+    UndoKill,
+}
+
+/// Goes back to what served before
+#[derive(Debug, clap::Args)]
+pub struct RollbackArgs {
+    #[command(flatten)]
+    pub at: At,
+    /// To this version; the one before unless given
+    #[arg(long, value_name = "SEL")]
+    pub to: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub rationale: String,
+    #[command(flatten)]
+    pub acts: Acts,
+}
+
+/// Stops serving at once: everybody gets the safe default
+#[derive(Debug, clap::Args)]
+pub struct KillArgs {
+    /// The keys, or one pattern like support.**
+    #[arg(required = true, value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// The environment
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub env: Environment,
+    /// outage, quality, safety, cost or test
+    #[arg(long)]
+    pub reason: KillReason,
+    /// What happened; owed within 24 h when left out
+    #[arg(long)]
+    pub note: Option<String>,
+    #[command(flatten)]
+    pub acts: Acts,
+}
+
+/// Rollouts
+#[derive(Debug, clap::Subcommand)]
+pub enum Rollout {
+    /// Show where a rollout stands
+    Status {
+        #[command(flatten)]
+        at: At,
+        /// Print each change until it serves everybody or is killed
+        #[arg(long)]
+        watch: bool,
+        /// How long to watch at most
+        #[arg(long, default_value = "24h")]
+        timeout: Span,
+    },
+}
+
+impl Step {
+    pub async fn run(self, context: &Context) -> Done {
+        let client = context.client()?;
+        let At { key, env } = &self.at;
+        let to = self.to.map_or(String::new(), |to| format!(" to {to} %"));
+        let what = format!("step {key} {}{to} in {env}", if self.down { "down" } else { "up" });
+        context.confirm(is_protected(&client, key, env).await, &what, key.last_segment(), &self.acts)?;
+        let body = StepTo { to: self.to, down: self.down, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
+        let idempotency = context.idempotency(&self.acts);
+        moved(context, client.step(key, env, &body, &idempotency).await, &idempotency)
+    }
+}
+
+impl Plain {
+    pub async fn run(self, act: PlainAct, context: &Context) -> Done {
+        let client = context.client()?;
+        let At { key, env } = &self.at;
+        if act != PlainAct::Hold {
+            let verb = if act == PlainAct::Resume { "resume" } else { "take the kill back of" };
+            context.confirm(is_protected(&client, key, env).await, &format!("{verb} {key} in {env}"), key.last_segment(), &self.acts)?;
+        }
+        let body = Act { rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
+        let idempotency = context.idempotency(&self.acts);
+        let answer = match act {
+            PlainAct::Hold => client.hold(key, env, &body, &idempotency).await,
+            PlainAct::Resume => client.resume(key, env, &body, &idempotency).await,
+            PlainAct::UndoKill => client.undo_kill(key, env, &body, &idempotency).await,
+        };
+        moved(context, answer, &idempotency)
+    }
+}
+
+impl RollbackArgs {
+    pub async fn run(self, context: &Context) -> Done {
+        let client = context.client()?;
+        let At { key, env } = &self.at;
+        let to_digest = match &self.to {
+            Some(selector) => Some(client.version_by_selector(key, selector).await?.version.digest),
+            None => None,
+        };
+        let what = format!("roll {key} back in {env}");
+        context.confirm(is_protected(&client, key, env).await, &what, env.as_str(), &self.acts)?;
+        let body = Rollback { to_digest, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
+        let idempotency = context.idempotency(&self.acts);
+        moved(context, client.rollback(key, env, &body, &idempotency).await, &idempotency)
+    }
+}
+
+fn moved(context: &Context, answer: Result<Moved, ClientError>, idempotency: &str) -> Done {
+    let moved = answer.map_err(|e| act_failed(e.into(), idempotency))?;
+    context.out.answer(&moved, moved_text)
+}
+
+impl KillArgs {
+    pub async fn run(self, context: &Context) -> Done {
+        let client = context.client()?;
+        let patterns = self.keys.iter().filter(|k| k.contains('*')).count();
+        if patterns > 0 && self.keys.len() > 1 {
+            return Err(Failure::usage("a pattern stands alone; name keys or one pattern"));
+        }
+        if patterns == 1 {
+            return self.pattern(context, &client).await;
+        }
+        let keys: Vec<KeyId> = self.keys.iter().map(|k| k.parse()).collect::<Result<_, _>>()?;
+        let what = format!("kill {} in {}: everybody gets the safe default at once", self.keys.join(", "), self.env);
+        context.confirm(true, &what, self.env.as_str(), &self.acts)?;
+        match &keys[..] {
+            [key] => self.one(context, &client, key).await,
+            _ if self.acts.dry_run => self.each_dry(context, &client, &keys).await,
+            _ => {
+                let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
+                self.many(context, &client, self.body(keys, None, count)).await
+            }
+        }
+    }
+
+    async fn one(&self, context: &Context, client: &Client, key: &KeyId) -> Done {
+        let idempotency = context.idempotency(&self.acts);
+        moved(context, client.kill(key, &self.env, &self.kill(context), &idempotency).await, &idempotency)
+    }
+
+    fn kill(&self, context: &Context) -> Kill {
+        Kill {
+            reason: self.reason,
+            note: self.note.clone(),
+            issued_at: Some(context.clock.now()),
+            seen_revision: None,
+            dry_run: self.acts.dry_run,
+        }
+    }
+
+    async fn each_dry(&self, context: &Context, client: &Client, keys: &[KeyId]) -> Done {
+        for key in keys {
+            self.one(context, client, key).await?;
+        }
+        Ok(())
+    }
+
+    async fn pattern(&self, context: &Context, client: &Client) -> Done {
+        let pattern = &self.keys[0];
+        let ask = ListPointers { environment: Some(self.env.to_string()), namespace: Some(pattern.clone()), ..ListPointers::default() };
+        let found = client.all_pointers(&ask).await?;
+        let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        if count == 0 {
+            return Err(Failure::new(Exit::NotFound, format!("{} serves no key of {pattern}", self.env)));
+        }
+        for view in &found {
+            note(&format!("  {}", view.pointer.key_id));
+        }
+        if self.acts.dry_run {
+            return self.each_dry(context, client, &found.into_iter().map(|v| v.pointer.key_id).collect::<Vec<_>>()).await;
+        }
+        let what = format!("kill these {count} keys in {}: everybody gets the safe default at once", self.env);
+        context.confirm(true, &what, &format!("{count} keys"), &self.acts)?;
+        self.many(context, client, self.body(Vec::new(), Some(pattern.clone()), count)).await
+    }
+
+    fn body(&self, keys: Vec<KeyId>, namespace: Option<String>, expected_count: u32) -> KillMany {
+        KillMany { environment: self.env.clone(), keys, namespace, expected_count, reason: self.reason, note: self.note.clone() }
+    }
+
+    async fn many(&self, context: &Context, client: &Client, body: KillMany) -> Done {
+        let idempotency = context.idempotency(&self.acts);
+        let outcomes = client.kill_many(&body, &idempotency).await.map_err(|e| act_failed(e.into(), &idempotency))?;
+        context.out.list(&outcomes, |out, all| all.iter().map(|o| outcome_text(out, o)).collect::<Vec<_>>().join("\n"))?;
+        let failed: Vec<_> = outcomes.iter().filter_map(|o| o.problem.as_ref()).collect();
+        match failed.first() {
+            None => Ok(()),
+            Some(first) => {
+                let message = format!("{} of {} keys were not killed", failed.len(), outcomes.len());
+                Err(Failure::new(exit_of(first.code), message))
+            }
+        }
+    }
+}
+
+fn outcome_text(out: &Output, outcome: &KillOutcome) -> String {
+    match (&outcome.moved, &outcome.problem) {
+        (Some(moved), _) => moved_text(out, moved),
+        (None, Some(problem)) => out.mark(Mark::Removed, &format!("{}: {}", outcome.key_id, line(&problem.to_string()))),
+        (None, None) => outcome.key_id.to_string(),
+    }
+}
+
+impl Rollout {
+    pub async fn run(self, context: &Context) -> Done {
+        let Self::Status { at, watch, timeout } = self;
+        let client = context.client()?;
+        let first = client.pointer(&at.key, &at.env).await?;
+        context.out.answer(&first, status_text)?;
+        if !watch || is_over(&first) {
+            return Ok(());
+        }
+        let over = tokio::time::timeout(timeout.0, watch_until_over(context, &client, &at, first.pointer.revision)).await;
+        over.unwrap_or_else(|_| Err(Failure::failed("the rollout is not over after this time")))
+    }
+}
+
+async fn watch_until_over(context: &Context, client: &Client, at: &At, mut shown: i64) -> Done {
+    let mut stream = follow(client.clone(), None);
+    loop {
+        // Asked again also when the stream is silent about it: a change may fall between two connections.
+        let told = tokio::time::timeout(Duration::from_secs(30), stream.next()).await;
+        let concerns = match told {
+            Ok(Some(Followed::Pointer(p))) => p.key_id == at.key && p.environment == at.env,
+            Ok(Some(Followed::Connected(_))) | Err(_) => true,
+            _ => false,
+        };
+        if !concerns {
+            continue;
+        }
+        let view = client.pointer(&at.key, &at.env).await?;
+        if view.pointer.revision != shown {
+            shown = view.pointer.revision;
+            context.out.answer(&view, status_text)?;
+        }
+        if is_over(&view) {
+            return Ok(());
+        }
+    }
+}
+
+fn is_over(view: &PointerView) -> bool {
+    view.pointer.killed || view.pointer.rollout_pct == BasisPoints::ALL
+}
+
+fn status_text(_: &Output, view: &PointerView) -> String {
+    let p = &view.pointer;
+    let mut text = format!("{} {}  revision {}", p.key_id, super::key::pointer_text(p), p.revision);
+    if !p.plan.is_empty() {
+        let _ = write!(text, "\nplan {}", plan_text(&p.plan));
+    }
+    if let Some(at) = p.next_step_at {
+        let _ = write!(text, ", next step from {at}");
+    }
+    let others = if p.rollout_pct == BasisPoints::ALL { None } else { Some(p.baseline_digest) };
+    if let Some(baseline) = others {
+        let _ = write!(text, "\nothers get {}", baseline.map_or("no value: the code's default".into(), |d| d.short()));
+    }
+    if let Some(safe) = view.safe_default_digest {
+        let _ = write!(text, "\nsafe default {}", safe.short());
+    }
+    let _ = write!(text, "\n{} resolves a minute", view.reach.per_minute);
+    text
+}

@@ -1,0 +1,55 @@
+//! `resolve`: what a unit gets, and why.
+
+use super::context::Context;
+use super::exit::Done;
+use super::output::{Mark, Output, line, lines};
+use super::version::body_text;
+use crate::model::{Environment, KeyId, Resolution};
+use std::fmt::Write as _;
+
+/// Says what an application gets
+#[derive(Debug, clap::Args)]
+pub struct Resolve {
+    /// The key
+    pub key: KeyId,
+    /// The environment
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub env: Environment,
+    /// The user, session or tenant
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// Say why, step by step
+    #[arg(long)]
+    pub explain: bool,
+}
+
+impl Resolve {
+    pub async fn run(self, context: &Context) -> Done {
+        let client = context.client()?;
+        let unit = self.unit.as_deref();
+        let answer = if self.explain {
+            client.explain(&self.env, &self.key, unit).await?
+        } else {
+            client.resolve(&self.env, &self.key, unit).await?
+        };
+        context.out.answer(&answer, |out, answer| text(out, answer, self.explain))
+    }
+}
+
+fn text(out: &Output, answer: &Resolution, explain: bool) -> String {
+    let digest = answer.digest.map_or("no value: the code's default".into(), |d| d.to_string());
+    let mut text = format!("{}  {}", out.mark(Mark::Bold, &digest), answer.reason);
+    for (is, word) in [(answer.killed, "  KILLED"), (answer.stale, "  STALE")] {
+        if is {
+            text.push_str(&out.mark(Mark::Warn, word));
+        }
+    }
+    text.push('\n');
+    for step in &answer.steps {
+        let _ = writeln!(text, "  {}: {}", line(&step.step), line(&step.found));
+    }
+    if let (Some(content), false) = (&answer.content, explain) {
+        let _ = writeln!(text, "\n{}", lines(&body_text(content)));
+    }
+    text
+}
