@@ -114,8 +114,12 @@ impl Tail {
                     printed = event.seq;
                     print(&context.out, &event)?;
                 }
-                Followed::Lost { retry_in, error } => note(&format!("lost: {}; again in {} ms", line(&error.to_string()), retry_in.as_millis())),
-                Followed::Broken(at) => return Err(Failure::new(Exit::Integrity, format!("the audit chain is broken at #{}: {}", at.seq, at.why))),
+                Followed::Lost { retry_in, error } => {
+                    note(&format!("lost: {}; again in {} ms", line(&error.to_string()), retry_in.as_millis()));
+                }
+                Followed::Broken(at) => {
+                    return Err(Failure::new(Exit::Integrity, format!("the audit chain is broken at #{}: {}", at.seq, at.why)));
+                }
                 _ => {}
             }
         }

@@ -155,7 +155,11 @@ fn block_text(out: &Output, block: &Block) -> String {
 fn run_text(out: &Output, change: Change, text: &str) -> String {
     let each = |mark: Mark, open: &str, close: &str| {
         // A line break inside a mark would lose the mark's colour on the next line.
-        lines(text).split('\n').map(|l| if l.is_empty() { String::new() } else { out.mark(mark, &format!("{open}{l}{close}")) }).collect::<Vec<_>>().join("\n")
+        lines(text)
+            .split('\n')
+            .map(|l| if l.is_empty() { String::new() } else { out.mark(mark, &format!("{open}{l}{close}")) })
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     match change {
         Change::Equal => lines(text),
@@ -179,7 +183,12 @@ mod tests {
             old: Some(1),
             new: Some(1),
             moved: None,
-            runs: vec![run(Change::Equal, "Say "), run(Change::Delete, "no"), run(Change::Insert, "\u{1b}[2J"), run(Change::Equal, ".\n\n")],
+            runs: vec![
+                run(Change::Equal, "Say "),
+                run(Change::Delete, "no"),
+                run(Change::Insert, "\u{1b}[2J"),
+                run(Change::Equal, ".\n\n"),
+            ],
         };
         let text = block_text(&out, &block);
         assert!(text.starts_with("~ Say [-no-]{+‹U+001B›[2J+}."), "{text}");

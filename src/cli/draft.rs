@@ -105,7 +105,9 @@ fn from_text(text: &str) -> Result<Map<String, Value>, String> {
         let (name, value) = line.split_once(':').ok_or_else(|| format!("line {at} of the front matter is not `name: value`"))?;
         let (name, value) = (name.trim(), value.trim());
         if !["format", "model_pin", "parameters", "fragments", "variables"].contains(&name) {
-            return Err(format!("line {at} of the front matter sets {name:?}; it can set format, model_pin, parameters, fragments, variables"));
+            return Err(format!(
+                "line {at} of the front matter sets {name:?}; it can set format, model_pin, parameters, fragments, variables"
+            ));
         }
         let value = match canonical::parse_strict(value.as_bytes()) {
             Ok(value) => value,

@@ -54,7 +54,13 @@ impl FragmentCommand {
                 context.out.list(&all, |out, all| {
                     let mut table = Table::new(&["FRAGMENT", "DIGEST", "OWNER", "AUTHOR", "AT"]);
                     for f in all {
-                        table.row([line(&f.name), f.digest.short(), line(&f.owning_group), line(&f.author.to_string()), f.created_at.to_string()]);
+                        table.row([
+                            line(&f.name),
+                            f.digest.short(),
+                            line(&f.owning_group),
+                            line(&f.author.to_string()),
+                            f.created_at.to_string(),
+                        ]);
                     }
                     table.text(out)
                 })
@@ -73,7 +79,13 @@ impl FragmentCommand {
                     for u in users {
                         let newest = if u.newest { "yes" } else { "an older one" };
                         let name = format!("{}@v{}", u.version.key_id, u.version.number);
-                        table.row([name, u.version.digest.short(), u.fragment_digest.short(), newest.into(), line(&u.serving.join(", "))]);
+                        table.row([
+                            name,
+                            u.version.digest.short(),
+                            u.fragment_digest.short(),
+                            newest.into(),
+                            line(&u.serving.join(", ")),
+                        ]);
                     }
                     table.text(out)
                 })
@@ -84,10 +96,13 @@ impl FragmentCommand {
 
 fn newest(all: Vec<Fragment>, name: &str) -> Result<Fragment, Failure> {
     let named = all.into_iter().filter(|f| f.name == name);
-    named.max_by_key(|f| f.created_at).ok_or_else(|| Failure::new(super::exit::Exit::NotFound, format!("no fragment is named {name:?}")))
+    named
+        .max_by_key(|f| f.created_at)
+        .ok_or_else(|| Failure::new(super::exit::Exit::NotFound, format!("no fragment is named {name:?}")))
 }
 
 fn read(path: &std::path::Path) -> Result<String, Failure> {
-    let text = if path.as_os_str() == "-" { std::io::read_to_string(std::io::stdin().lock()) } else { std::fs::read_to_string(path) };
+    let text =
+        if path.as_os_str() == "-" { std::io::read_to_string(std::io::stdin().lock()) } else { std::fs::read_to_string(path) };
     text.map_err(|e| Failure::failed(format!("{}: {e}", path.display())))
 }

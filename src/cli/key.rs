@@ -130,7 +130,9 @@ impl Key {
                     unit_type: args.unit_type,
                 };
                 if body == UpdateKey::default() {
-                    return Err(Failure::usage("nothing to change was given").hint("`countersign key edit --help` lists what can change"));
+                    return Err(
+                        Failure::usage("nothing to change was given").hint("`countersign key edit --help` lists what can change")
+                    );
                 }
                 client.update_key(&args.key, &body, &context.idempotency(&acts(args.idempotency_key))).await?
             }
@@ -148,7 +150,12 @@ fn acts(idempotency_key: Option<String>) -> Acts {
 }
 
 fn key_text(out: &Output, key: &ConfigKey) -> String {
-    let mut text = format!("{}  owned by {}, bucketed by {}", out.mark(Mark::Bold, key.key_id.as_str()), line(&key.owning_group), key.unit_type);
+    let mut text = format!(
+        "{}  owned by {}, bucketed by {}",
+        out.mark(Mark::Bold, key.key_id.as_str()),
+        line(&key.owning_group),
+        key.unit_type
+    );
     for (is, word) in [(key.confidential, ", confidential"), (key.archived, ", archived")] {
         if is {
             text.push_str(word);
@@ -174,7 +181,8 @@ impl Keys {
         if let Some(model) = &self.model_pin {
             let ask = ListPointers { environment: self.env.clone(), ..ListPointers::default() };
             let served = client.all_pointers(&ask).await?;
-            let pinned = |p: &crate::wire::pointers::PointerView| p.version.as_ref().is_some_and(|v| v.model_pin.as_ref() == Some(model));
+            let pinned =
+                |p: &crate::wire::pointers::PointerView| p.version.as_ref().is_some_and(|v| v.model_pin.as_ref() == Some(model));
             let keys: BTreeSet<KeyId> = served.into_iter().filter(pinned).map(|p| p.pointer.key_id).collect();
             rows.retain(|row| keys.contains(&row.key.key_id));
         }
@@ -212,7 +220,14 @@ fn history_text(out: &Output, history: &KeyHistory) -> String {
     for p in &history.pointers {
         let share = if p.killed { "KILLED".into() } else { format!("{} %{}", p.rollout_pct, if p.held { " held" } else { "" }) };
         let baseline = p.baseline_digest.map_or("-".into(), |d| d.short());
-        pointers.row([p.environment.to_string(), p.digest.short(), share, baseline, p.updated_at.to_string(), p.revision.to_string()]);
+        pointers.row([
+            p.environment.to_string(),
+            p.digest.short(),
+            share,
+            baseline,
+            p.updated_at.to_string(),
+            p.revision.to_string(),
+        ]);
     }
     text.push_str(&pointers.text(out));
     text.push('\n');

@@ -155,9 +155,8 @@ pub const DEMO_MARKER: &str = "this-is-a-demo";
 #[cfg(feature = "server")]
 fn demo_marker(dir: &std::path::Path) -> Done {
     if dir.join(DEMO_MARKER).exists() {
-        return Err(
-            Failure::usage(format!("{} belongs to the demo", dir.display())).hint("`countersign init DIR` makes a registry to keep")
-        );
+        return Err(Failure::usage(format!("{} belongs to the demo", dir.display()))
+            .hint("`countersign init DIR` makes a registry to keep"));
     }
     Ok(())
 }

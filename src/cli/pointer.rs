@@ -121,7 +121,8 @@ impl Step {
         let to = self.to.map_or(String::new(), |to| format!(" to {to} %"));
         let what = format!("step {key} {}{to} in {env}", if self.down { "down" } else { "up" });
         context.confirm(is_protected(&client, key, env).await, &what, key.last_segment(), &self.acts)?;
-        let body = StepTo { to: self.to, down: self.down, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
+        let body =
+            StepTo { to: self.to, down: self.down, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
         let idempotency = context.idempotency(&self.acts);
         moved(context, client.step(key, env, &body, &idempotency).await, &idempotency)
     }
@@ -133,7 +134,12 @@ impl Plain {
         let At { key, env } = &self.at;
         if act != PlainAct::Hold {
             let verb = if act == PlainAct::Resume { "resume" } else { "take the kill back of" };
-            context.confirm(is_protected(&client, key, env).await, &format!("{verb} {key} in {env}"), key.last_segment(), &self.acts)?;
+            context.confirm(
+                is_protected(&client, key, env).await,
+                &format!("{verb} {key} in {env}"),
+                key.last_segment(),
+                &self.acts,
+            )?;
         }
         let body = Act { rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
         let idempotency = context.idempotency(&self.acts);
@@ -214,7 +220,8 @@ impl KillArgs {
 
     async fn pattern(&self, context: &Context, client: &Client) -> Done {
         let pattern = &self.keys[0];
-        let ask = ListPointers { environment: Some(self.env.to_string()), namespace: Some(pattern.clone()), ..ListPointers::default() };
+        let ask =
+            ListPointers { environment: Some(self.env.to_string()), namespace: Some(pattern.clone()), ..ListPointers::default() };
         let found = client.all_pointers(&ask).await?;
         let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
         if count == 0 {

@@ -116,10 +116,13 @@ impl Promote {
         let client = context.client()?;
         let idempotency = context.idempotency(&self.acts);
         if let Some(id) = self.renew {
-            let renewed = client.renew(id, &Rationale { rationale: self.rationale, dry_run: self.acts.dry_run }, &idempotency).await?;
+            let renewed =
+                client.renew(id, &Rationale { rationale: self.rationale, dry_run: self.acts.dry_run }, &idempotency).await?;
             return context.out.answer(&renewed, promotion_text);
         }
-        let (Some(at), Some(environment)) = (self.at, self.env) else { return Err(Failure::usage("name a version and an environment")) };
+        let (Some(at), Some(environment)) = (self.at, self.env) else {
+            return Err(Failure::usage("name a version and an environment"));
+        };
         let body = OpenPromotion {
             to_digest: at.find(&client).await?.version.digest,
             key_id: at.key,
@@ -185,7 +188,11 @@ impl Apply {
             let would = client.preview_apply(self.id, &idempotency).await?;
             context.out.answer(&would, dry_run_text)?;
             let unmet: Vec<_> = would.readiness.unmet().cloned().collect();
-            return if unmet.is_empty() { Ok(()) } else { Err(Failure { unmet, ..Failure::new(Exit::Unmet, "it is not ready") }) };
+            return if unmet.is_empty() {
+                Ok(())
+            } else {
+                Err(Failure { unmet, ..Failure::new(Exit::Unmet, "it is not ready") })
+            };
         }
         let view = client.promotion(self.id).await?;
         let p = &view.promotion;

@@ -52,7 +52,7 @@ impl Inbox {
             let owed = ListPromotions { owed: me(), environment: self.env, ..ListPromotions::default() };
             waiting.extend(client.all_promotions(&owed).await?);
         }
-        context.out.list(&waiting, |out, items| inbox_text(out, items))
+        context.out.list(&waiting, inbox_text)
     }
 }
 
@@ -127,7 +127,9 @@ impl Shown {
         let to = version(client, view.promotion.to_digest.as_ref()).await?;
         let from = version(client, view.promotion.from_digest.as_ref()).await?;
         let diff = match &to {
-            Some(to) if to.content.is_some() && from.as_ref().is_none_or(|f| f.content.is_some()) => Some(between(from.as_ref(), to)?),
+            Some(to) if to.content.is_some() && from.as_ref().is_none_or(|f| f.content.is_some()) => {
+                Some(between(from.as_ref(), to)?)
+            }
             _ => None,
         };
         Ok(Self { view, to, from, diff })
@@ -153,7 +155,8 @@ impl Shown {
             ..Statement::of(p)
         };
         if statement.policy_digest != p.policy_digest {
-            return Err(Failure::new(Exit::Conflict, "the policy changed since this was opened").hint("open it anew: countersign promote --renew ID"));
+            return Err(Failure::new(Exit::Conflict, "the policy changed since this was opened")
+                .hint("open it anew: countersign promote --renew ID"));
         }
         Ok(statement.digest())
     }
@@ -171,7 +174,14 @@ impl Shown {
         for (name, version) in [("from", &self.from), ("to", &self.to)] {
             if let Some(view) = version {
                 let v = &view.version;
-                let _ = writeln!(text, "{name} v{} {} by {}: {}", v.number, v.digest, line(&v.author.to_string()), line(&v.rationale));
+                let _ = writeln!(
+                    text,
+                    "{name} v{} {} by {}: {}",
+                    v.number,
+                    v.digest,
+                    line(&v.author.to_string()),
+                    line(&v.rationale)
+                );
             }
         }
         for (name, digest) in [("others get", p.baseline_digest), ("safe default", p.safe_default_digest)] {
@@ -214,7 +224,9 @@ impl Shown {
             }
             let gate = if a.gate.is_empty() { String::new() } else { format!(" {}", line(&a.gate)) };
             let old = match (a.verdict, a.statement) {
-                (Verdict::Approve | Verdict::Override, Some(s)) if s != self.view.promotion.statement => " (for another statement: does not count)",
+                (Verdict::Approve | Verdict::Override, Some(s)) if s != self.view.promotion.statement => {
+                    " (for another statement: does not count)"
+                }
                 _ => "",
             };
             let _ = writeln!(text, "{} {}{gate}{old} at {}", line(&a.approver.to_string()), a.verdict, a.at);

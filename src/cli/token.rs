@@ -7,6 +7,7 @@ use crate::client::{Client, ClientOptions};
 use crate::config::{Secret, Tokens};
 use crate::model::{Actor, Scope, Token};
 use crate::wire::people::{CreateToken, Me};
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
@@ -51,7 +52,10 @@ impl TokenCommand {
             Self::Create { actor, scope, expires_days, note: words, idempotency_key } => {
                 let body = CreateToken { actor, scope, expires_days, note: words };
                 let made = client.create_token(&body, &idempotency(idempotency_key)).await?;
-                note(&format!("{} for {}, {} scope, until {}", made.token.token_id, made.token.actor, made.token.scope, made.token.expires_at));
+                note(&format!(
+                    "{} for {}, {} scope, until {}",
+                    made.token.token_id, made.token.actor, made.token.scope, made.token.expires_at
+                ));
                 context.out.answer(&made, |_, made| line(&made.secret))
             }
             Self::List => context.out.list(&client.tokens().await?, tokens_text),
@@ -67,7 +71,14 @@ fn tokens_text(out: &Output, tokens: &[Token]) -> String {
     let mut table = Table::new(&["TOKEN", "ACTOR", "OWNER", "SCOPE", "EXPIRES", "NOTE"]);
     for t in tokens {
         let until = t.revoked_at.map_or_else(|| t.expires_at.to_string(), |at| format!("revoked {at}"));
-        table.row([line(&t.token_id), line(&t.actor.to_string()), line(&t.owner.to_string()), t.scope.to_string(), until, line(&t.note)]);
+        table.row([
+            line(&t.token_id),
+            line(&t.actor.to_string()),
+            line(&t.owner.to_string()),
+            t.scope.to_string(),
+            until,
+            line(&t.note),
+        ]);
     }
     table.text(out)
 }
@@ -78,7 +89,9 @@ pub async fn login(context: &Context) -> Done {
     let token = match context.globals.token.clone().filter(|t| !t.is_empty()) {
         Some(token) => token,
         None if std::io::stdin().is_terminal() && context.globals.no_input => {
-            return Err(Failure::usage("no token is given").hint("give --token or COUNTERSIGN_TOKEN, or send it to standard input"));
+            return Err(
+                Failure::usage("no token is given").hint("give --token or COUNTERSIGN_TOKEN, or send it to standard input")
+            );
         }
         None => ask(if std::io::stdin().is_terminal() { "token (it will be visible): " } else { "" })?,
     };
@@ -118,14 +131,15 @@ pub async fn whoami(context: &Context) -> Done {
 }
 
 fn me_text(out: &Output, me: &Me) -> String {
-    let mut text = format!("{}  token {}, {} scope", out.mark(Mark::Bold, &line(&me.actor.to_string())), line(&me.token_id), me.scope);
+    let mut text =
+        format!("{}  token {}, {} scope", out.mark(Mark::Bold, &line(&me.actor.to_string())), line(&me.token_id), me.scope);
     if !me.groups.is_empty() {
-        text.push_str(&format!("\ngroups {}", line(&me.groups.join(", "))));
+        let _ = write!(text, "\ngroups {}", line(&me.groups.join(", ")));
     }
     for grant in &me.roles {
         let (namespace, environment) = (grant.namespace.as_deref().unwrap_or("everywhere"), grant.environment.as_deref());
         let environment = environment.map_or(String::new(), |e| format!(" in {e}"));
-        text.push_str(&format!("\n{} {}{}", grant.role, line(namespace), line(&environment)));
+        let _ = write!(text, "\n{} {}{}", grant.role, line(namespace), line(&environment));
     }
     text
 }
@@ -139,6 +153,9 @@ pub fn paths(context: &Context) -> Done {
         ("data", paths.data_dir.clone()),
         ("demo", paths.demo_dir()),
     ];
-    let body: serde_json::Map<_, _> = all.iter().map(|(name, path)| ((*name).to_owned(), path.display().to_string().into())).collect();
-    context.out.answer(&body, |_, _| all.iter().map(|(name, path)| format!("{name:8}{}", path.display())).collect::<Vec<_>>().join("\n"))
+    let body: serde_json::Map<_, _> =
+        all.iter().map(|(name, path)| ((*name).to_owned(), path.display().to_string().into())).collect();
+    context
+        .out
+        .answer(&body, |_, _| all.iter().map(|(name, path)| format!("{name:8}{}", path.display())).collect::<Vec<_>>().join("\n"))
 }

@@ -102,7 +102,8 @@ fn acts(idempotency_key: Option<String>) -> Acts {
 impl Cat {
     pub async fn run(self, context: &Context) -> Done {
         if self.raw && context.out.terminal {
-            return Err(Failure::usage("--raw writes the text as it is, which could drive a terminal").hint("send it into a file or a pipe"));
+            return Err(Failure::usage("--raw writes the text as it is, which could drive a terminal")
+                .hint("send it into a file or a pipe"));
         }
         let view = self.at.find(&context.client()?).await?;
         if context.out.is_json() {
@@ -140,7 +141,8 @@ impl SubmitArgs {
         let client = context.client()?;
         let view = self.at.find(&client).await?;
         let body = Submit { environment: self.env, rationale: self.rationale };
-        let answer = client.submit_version(&view.version.digest, &body, &context.idempotency(&acts(self.idempotency_key))).await?;
+        let answer =
+            client.submit_version(&view.version.digest, &body, &context.idempotency(&acts(self.idempotency_key))).await?;
         context.out.answer(&answer, submitted_text)
     }
 }
@@ -198,11 +200,7 @@ impl VerdictArgs {
         if self.score.is_some_and(|score| !score.is_finite()) {
             return Err(Failure::usage("a score is a finite number").hint("report --error where there is none"));
         }
-        let status = if self.pending {
-            Some(GateStatus::Pending)
-        } else {
-            self.error.then_some(GateStatus::Error)
-        };
+        let status = if self.pending { Some(GateStatus::Pending) } else { self.error.then_some(GateStatus::Error) };
         let client = context.client()?;
         let digest = self.at.find(&client).await?.version.digest;
         let body = RecordVerdict {

@@ -51,8 +51,8 @@ pub struct Note {
     /// The kill's promotion
     pub id: Uuid,
     /// What happened
-    #[arg(long)]
-    pub note: String,
+    #[arg(long = "note", value_name = "NOTE")]
+    pub words: String,
     /// Sent with the request: the same key and request act once
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
@@ -157,7 +157,7 @@ impl Words {
 impl Note {
     pub async fn run(self, context: &Context) -> Done {
         let key = context.idempotency(&Acts { idempotency_key: self.idempotency_key, ..Acts::default() });
-        let body = Rationale { rationale: self.note, dry_run: false };
+        let body = Rationale { rationale: self.words, dry_run: false };
         let noted = context.client()?.note(self.id, &body, &key).await?;
         context.out.answer(&noted, promotion_text)
     }

@@ -17,7 +17,8 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug, clap::Args)]
 pub struct Dir {
     /// The directory
-    pub dir: PathBuf,
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
     /// Why; "imported from FILE" unless given
     #[arg(long, default_value = "")]
     pub rationale: String,
@@ -32,12 +33,13 @@ impl Dir {
         let mut paths = self.walk(&mut skipped)?;
         paths.retain(|path| self.target.glob.as_deref().is_none_or(|glob| names::fits(glob, path)));
         if paths.is_empty() {
-            return Err(Failure::failed(format!("{} holds no file to import", self.dir.display())));
+            return Err(Failure::failed(format!("{} holds no file to import", self.folder.display())));
         }
-        let (keys, refused) = names::keys_of(&self.target.namespace, paths).map_err(|why| Failure::failed(why).hint("nothing was imported"))?;
+        let (keys, refused) =
+            names::keys_of(&self.target.namespace, paths).map_err(|why| Failure::failed(why).hint("nothing was imported"))?;
         skipped.extend(refused.into_iter().map(|(path, reason)| Skipped { path, reason }));
         for (path, key) in keys {
-            let file = self.dir.join(&path);
+            let file = self.folder.join(&path);
             let named = |e: std::io::Error| Failure::failed(format!("{}: {e}", file.display()));
             let at = changed_at(&fs::metadata(&file).map_err(named)?);
             let text = match String::from_utf8(fs::read(&file).map_err(named)?) {
@@ -48,7 +50,8 @@ impl Dir {
                     continue;
                 }
             };
-            let rationale = if self.rationale.trim().is_empty() { format!("imported from {path}") } else { self.rationale.clone() };
+            let rationale =
+                if self.rationale.trim().is_empty() { format!("imported from {path}") } else { self.rationale.clone() };
             found.push(Found { path, key, author: author.clone(), at, rationale, text });
         }
         load(context, &self.target, found, skipped, faults).await
@@ -57,7 +60,7 @@ impl Dir {
     /// All plain files below the directory, with `/` between names.
     fn walk(&self, skipped: &mut Vec<Skipped>) -> Result<BTreeSet<String>, Failure> {
         let mut found = BTreeSet::new();
-        let mut folders = vec![(self.dir.clone(), String::new())];
+        let mut folders = vec![(self.folder.clone(), String::new())];
         while let Some((folder, prefix)) = folders.pop() {
             let named = |e: std::io::Error| Failure::failed(format!("{}: {e}", folder.display()));
             for entry in fs::read_dir(&folder).map_err(named)? {

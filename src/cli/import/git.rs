@@ -7,6 +7,7 @@ use crate::cli::exit::{Done, Failure};
 use crate::cli::output::line;
 use crate::model::{Actor, ActorKind, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -196,17 +197,21 @@ impl<'a> Repository<'a> {
 
     fn broken(&self, why: &str) -> Failure {
         let why = why.trim().trim_start_matches("fatal: ");
-        Failure::failed(format!("{} cannot be read: {}", self.folder.display(), line(why))).hint("nothing was imported; `git fsck` may say more")
+        Failure::failed(format!("{} cannot be read: {}", self.folder.display(), line(why)))
+            .hint("nothing was imported; `git fsck` may say more")
     }
 
     /// The commit to import: the named one, HEAD, or the only branch.
     fn tip(&self, reference: Option<&str>) -> Result<String, Failure> {
         let resolve = |name: &str| {
             let name = format!("{name}^{{commit}}");
-            self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"").ok().map(|id| lossy(&id).trim().to_owned())
+            self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"")
+                .ok()
+                .map(|id| lossy(&id).trim().to_owned())
         };
         if let Some(name) = reference {
-            return resolve(name).ok_or_else(|| Failure::failed(format!("{} has no commit named {name:?}", self.folder.display())));
+            return resolve(name)
+                .ok_or_else(|| Failure::failed(format!("{} has no commit named {name:?}", self.folder.display())));
         }
         if let Some(id) = resolve("HEAD") {
             return Ok(id);
@@ -248,9 +253,10 @@ impl<'a> Repository<'a> {
         for commit in commits {
             // "COMMIT PARENT" compares with that parent alone, whatever else was merged.
             let parent = commit.parent.as_deref().map(|p| format!(" {p}")).unwrap_or_default();
-            pairs.push_str(&format!("{}{parent}\n", commit.id));
+            let _ = writeln!(pairs, "{}{parent}", commit.id);
         }
-        let mut args = vec!["--literal-pathspecs", "diff-tree", "--stdin", "--root", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"];
+        let mut args =
+            vec!["--literal-pathspecs", "diff-tree", "--stdin", "--root", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"];
         args.extend(["--no-ext-diff", "--no-textconv", "--"]);
         let root = path.map(|p| p.trim_start_matches("./").trim_matches('/')).filter(|p| !p.is_empty());
         args.extend(root);
@@ -271,7 +277,9 @@ impl<'a> Repository<'a> {
                 }
                 continue;
             };
-            let (Some(commit), Some(name)) = (commit, fields.next()) else { return Err(self.broken("its history is not understood")) };
+            let (Some(commit), Some(name)) = (commit, fields.next()) else {
+                return Err(self.broken("its history is not understood"));
+            };
             let meta = lossy(meta);
             let columns: Vec<&str> = meta.split(' ').collect();
             let [_, mode, _, blob, status] = columns[..] else { return Err(self.broken("its history is not understood")) };
@@ -296,7 +304,7 @@ impl<'a> Repository<'a> {
     /// The contents by object name.
     fn blobs(&self, changes: &[Change]) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
         let names: BTreeSet<&str> = changes.iter().map(|c| c.blob.as_str()).collect();
-        let input: String = names.iter().map(|n| format!("{n}\n")).collect();
+        let input = names.iter().fold(String::new(), |all, name| all + name + "\n");
         let output = self.run(&["cat-file", "--batch"], input.as_bytes())?;
         let mut rest = &output[..];
         let mut blobs = BTreeMap::new();

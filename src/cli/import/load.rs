@@ -5,7 +5,9 @@ use crate::cli::context::Context;
 use crate::cli::exit::{Done, Exit, Failure};
 use crate::cli::output::{line, note};
 use crate::client::{Client, ClientError};
-use crate::model::{Actor, Code, Content, Digest, Environment, Format, KeyId, PromotionState, Timestamp, UnitType, Variable, VariableType};
+use crate::model::{
+    Actor, Code, Content, Digest, Environment, Format, KeyId, PromotionState, Timestamp, UnitType, Variable, VariableType,
+};
 use crate::rules::{canonical, content};
 use crate::wire::keys::CreateKey;
 use crate::wire::promotions::{ListPromotions, OpenPromotion};
@@ -13,6 +15,7 @@ use crate::wire::versions::{CreateVersion, Imported};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// One content of a file at one moment.
 #[derive(Debug, Clone)]
@@ -79,7 +82,13 @@ pub struct Report {
 ///
 /// `faults` are files that should have been imported and could not be: they are reported, and the command fails after
 /// everything else was saved.
-pub async fn load(context: &Context, target: &Target, found: Vec<Found>, mut skipped: Vec<Skipped>, faults: Vec<Skipped>) -> Done {
+pub async fn load(
+    context: &Context,
+    target: &Target,
+    found: Vec<Found>,
+    mut skipped: Vec<Skipped>,
+    faults: Vec<Skipped>,
+) -> Done {
     let client = context.client()?;
     let (wanted, unfit) = contents(found);
     skipped.extend(unfit);
@@ -115,12 +124,13 @@ pub async fn load(context: &Context, target: &Target, found: Vec<Found>, mut ski
 }
 
 fn report_text(report: &Report) -> String {
-    let mut text = format!("{} files, {} keys, {} versions, {} new", report.files, report.keys, report.versions, report.new_versions);
+    let mut text =
+        format!("{} files, {} keys, {} versions, {} new", report.files, report.keys, report.versions, report.new_versions);
     if let Some(opened) = report.opened {
-        text.push_str(&format!(", {opened} promotions opened"));
+        let _ = write!(text, ", {opened} promotions opened");
     }
     for skipped in &report.skipped {
-        text.push_str(&format!("\nskipped {}: {}", line(&skipped.path), line(&skipped.reason)));
+        let _ = write!(text, "\nskipped {}: {}", line(&skipped.path), line(&skipped.reason));
     }
     text
 }
@@ -216,7 +226,12 @@ fn bare_names(text: &str) -> Option<Vec<String>> {
 }
 
 /// Makes the keys that are missing; the digests that are there already.
-async fn ready_keys(context: &Context, client: &Client, target: &Target, keys: &BTreeSet<KeyId>) -> Result<BTreeSet<Digest>, Failure> {
+async fn ready_keys(
+    context: &Context,
+    client: &Client,
+    target: &Target,
+    keys: &BTreeSet<KeyId>,
+) -> Result<BTreeSet<Digest>, Failure> {
     let mut there = BTreeSet::new();
     let mut group = target.group.clone();
     for key in keys {
@@ -258,7 +273,10 @@ async fn save(context: &Context, client: &Client, want: &Wanted) -> Result<(), F
     let idempotency = context.clock.uuid().to_string();
     let saved = retried(async || client.create_version(&want.found.key, &body, &idempotency).await).await?;
     if saved.version.digest != want.digest {
-        return Err(Failure::new(Exit::Integrity, format!("the registry names it {}, not {}", saved.version.digest, want.digest)));
+        return Err(Failure::new(
+            Exit::Integrity,
+            format!("the registry names it {}, not {}", saved.version.digest, want.digest),
+        ));
     }
     Ok(())
 }

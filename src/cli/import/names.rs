@@ -33,13 +33,18 @@ fn segment(text: &str) -> String {
     out
 }
 
-/// Keys by path, and the paths that cannot be keys with the reason.
+/// Keys by path.
+pub type Keys = BTreeMap<String, KeyId>;
+/// Paths that cannot be keys, each with the reason.
+pub type Refused = Vec<(String, String)>;
+
+/// Keys by path, and the paths that cannot be keys.
 ///
 /// # Errors
 /// Two paths with one key: both are named.
-pub fn keys_of(namespace: &str, paths: impl IntoIterator<Item = String>) -> Result<(BTreeMap<String, KeyId>, Vec<(String, String)>), String> {
+pub fn keys_of(namespace: &str, paths: impl IntoIterator<Item = String>) -> Result<(Keys, Refused), String> {
     let mut by_key: BTreeMap<KeyId, String> = BTreeMap::new();
-    let (mut keys, mut refused) = (BTreeMap::new(), Vec::new());
+    let (mut keys, mut refused) = (Keys::new(), Refused::new());
     for path in paths {
         if keys.contains_key(&path) {
             continue;
