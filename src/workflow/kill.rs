@@ -1,7 +1,13 @@
 //! The kill switch (R13): works whatever else is broken.
 
-use crate::model::{Environment, KeyId};
+use super::moving::{self, AtOnce, Move};
+use super::work::{Outcome, Verb, Work, no_nul};
+use crate::model::{Act, Action, Code, Digest, Environment, KeyId, Promotion, Refusal, Subject};
+use crate::rules::access::Need;
+use crate::rules::promotion::{self, NOTE_SECONDS};
+use crate::storage::StorageError;
 use crate::wire::pointers as wire;
+use crate::wire::promotions::Moved;
 
 /// POST /v1/keys/{key}/pointers/{environment}/kill.
 #[derive(Debug, Clone)]
@@ -12,4 +18,89 @@ pub struct KillPointer {
     pub environment: Environment,
     /// The request.
     pub body: wire::Kill,
+}
+
+impl Verb for KillPointer {
+    type Answer = Moved;
+
+    async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Moved>, Refusal> {
+        let note = self.body.note.as_deref().unwrap_or_default();
+        no_nul("/note", note)?;
+        let place = moving::place(work, &self.key, &self.environment).await?;
+        work.allow(Need::Kill, Some(&place.key), Some(&self.environment))?;
+        if place.pointer.killed {
+            return self.repeat(work, place).await;
+        }
+        self.refuse_late(work).await?;
+        let after = promotion::killed(&place.pointer, work.at);
+        let unfit = unfit_default(work, place.key.safe_default_digest).await?;
+        let to = promotion::kill_serves(&place.pointer, place.key.safe_default_digest, |_| unfit);
+        let done = AtOnce { act: Act::Kill, to, share: place.pointer.rollout_pct, rationale: note };
+        let mut row = moving::row(work, &place, &done, &after);
+        row.reason = Some(self.body.reason);
+        row.review_owed = true;
+        row.note_due_at = note.trim().is_empty().then(|| work.at.plus_seconds(NOTE_SECONDS));
+        if self.body.dry_run {
+            return Ok(moving::would(row, after));
+        }
+        let moved = Move { before: Some(&place.pointer), after, promotion: row, action: Action::PointerKill, rationale: note };
+        moving::move_now(work, moved).await
+    }
+
+    fn protects(&self) -> Option<Subject> {
+        Some(Subject::key(&self.key))
+    }
+
+    /// A kill that is sent again looks again and acts.
+    fn replays(&self) -> bool {
+        false
+    }
+}
+
+impl KillPointer {
+    /// Refuses a kill that was decided before a revive.
+    async fn refuse_late(&self, work: &mut Work<'_>) -> Result<(), Refusal> {
+        if self.body.issued_at.is_none() && self.body.seen_revision.is_none() {
+            return Ok(());
+        }
+        let history = match moving::history(work, &self.key, &self.environment).await {
+            Ok(history) => history,
+            // A row that does not read must not keep anybody from killing.
+            Err(StorageError::Corrupt(_)) => return Ok(()),
+            Err(other) => return Err(other.into()),
+        };
+        match promotion::outdated_kill(&history, self.body.issued_at, self.body.seen_revision) {
+            Some(revive) => Err(Refusal::new(Code::PointerMoved, "it was revived after this kill was decided")
+                .hint("look at what serves now, and kill again if it must stop")
+                .current(revive)),
+            None => Ok(()),
+        }
+    }
+
+    /// A second kill changes nothing and says which one holds.
+    async fn repeat(&self, work: &mut Work<'_>, place: moving::Place) -> Result<Outcome<Moved>, Refusal> {
+        let killed = match work.conn.promotion_last_applied(&self.key, &self.environment).await {
+            Ok(last) => last.filter(|row| row.act == Act::Kill),
+            Err(StorageError::Corrupt(_)) => None,
+            Err(other) => return Err(other.into()),
+        };
+        let row = killed.unwrap_or_else(|| self.unknown(work, &place));
+        Ok(moving::would(row, place.pointer))
+    }
+
+    /// Stands for the row of a kill that cannot be read.
+    fn unknown(&self, work: &Work<'_>, place: &moving::Place) -> Promotion {
+        let done = AtOnce { act: Act::Kill, to: None, share: place.pointer.rollout_pct, rationale: "" };
+        Promotion { reason: Some(self.body.reason), ..moving::row(work, place, &done, &place.pointer) }
+    }
+}
+
+/// Whether the safe default cannot serve: quarantined, discarded, gone, or not readable.
+async fn unfit_default(work: &mut Work<'_>, safe_default: Option<Digest>) -> Result<bool, Refusal> {
+    let Some(digest) = safe_default else { return Ok(true) };
+    match work.conn.version_get(&digest).await {
+        Ok(version) => Ok(version.is_none_or(|version| version.quarantine.is_some())),
+        Err(StorageError::Corrupt(_)) => Ok(true),
+        Err(other) => Err(other.into()),
+    }
 }

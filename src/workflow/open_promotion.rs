@@ -1,8 +1,23 @@
 //! Opening a promotion: the wish, its plan and baseline, and the statement that approvers will sign (R8, R9, R11).
 
-use crate::model::Promotion;
+use super::facts::{Asked, Facts, gather, rule_of};
+use super::moving;
+use super::rollback::unfit;
+use super::work::{Outcome, Verb, Work, no_nul, not_blank};
+use crate::model::{
+    Action, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Promotion, PromotionState, Refusal, Subject,
+    Version,
+};
+use crate::rules::access::Need;
+use crate::rules::promotion::{self, Opening, Wish, killed_away, reached_all, rolled_away};
+use crate::rules::readiness::Door;
+use crate::rules::statement::{Statement, policy_digest};
 use crate::wire::promotions::{self as wire, DryRun};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Longest name of a ticket, in characters.
+const CHANGE_LIMIT: usize = 200;
 
 /// POST /v1/promotions.
 #[derive(Debug, Clone)]
@@ -19,4 +34,144 @@ pub enum Opened {
     DryRun(Box<DryRun>),
     /// The opened promotion.
     Promotion(Box<Promotion>),
+}
+
+impl Verb for OpenPromotion {
+    type Answer = Opened;
+
+    async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Opened>, Refusal> {
+        let facts = prepare(work, &self.body).await?;
+        let Some(row) = facts.asked.promotion.clone() else { return Err(Refusal::not_found()) };
+        if self.body.dry_run {
+            let pointer = pointer_after(&facts, &row);
+            let would = DryRun { readiness: facts.readiness(), pointer, promotion: row };
+            return Ok(Outcome::unchanged(Opened::DryRun(Box::new(would))));
+        }
+        work.conn.promotion_put(&row).await?;
+        let (subject, detail) = (Subject::promotion(row.promotion_id), detail(&row));
+        Ok(Outcome::done(Opened::Promotion(Box::new(row)), Action::PromotionOpen, subject, &detail).created())
+    }
+
+    fn protects(&self) -> Option<Subject> {
+        Some(Subject::key(&self.body.key_id))
+    }
+}
+
+/// Opens a promotion within another verb's transaction; that verb's one event says so with [`detail`].
+///
+/// # Errors
+/// As POST /v1/promotions.
+pub async fn open_within(work: &mut Work<'_>, body: &wire::OpenPromotion) -> Result<Promotion, Refusal> {
+    let facts = prepare(work, body).await?;
+    let Some(row) = facts.asked.promotion else { return Err(Refusal::not_found()) };
+    work.conn.promotion_put(&row).await?;
+    Ok(row)
+}
+
+/// What an event says of an opened promotion.
+pub fn detail(row: &Promotion) -> serde_json::Value {
+    json!({
+        "promotion_id": row.promotion_id, "act": row.act, "key_id": row.key_id, "environment": row.environment,
+        "from": row.from_digest, "to": row.to_digest, "baseline": row.baseline_digest, "plan": row.plan,
+        "statement": row.statement, "rationale": row.rationale, "supersedes": row.supersedes, "change": row.change,
+    })
+}
+
+/// The pointer as applying the promotion now would leave it; none for a safe default.
+pub(super) fn pointer_after(facts: &Facts, row: &Promotion) -> Option<EnvironmentPointer> {
+    if row.environment.is_safe_default() {
+        return None;
+    }
+    Some(promotion::applied(row, facts.pointer.as_ref(), facts.asked.to.digest, facts.now))
+}
+
+/// Judges the wish and gathers what its readiness depends on; `facts.asked.promotion` is the row, not yet written.
+pub(super) async fn prepare(work: &mut Work<'_>, body: &wire::OpenPromotion) -> Result<Facts, Refusal> {
+    not_blank("/rationale", &body.rationale)?;
+    if let Some(change) = &body.change {
+        not_blank("/change", change)?;
+        no_nul("/change", change)?;
+        if change.chars().count() > CHANGE_LIMIT {
+            return Err(Refusal::invalid("/change", format!("is longer than {CHANGE_LIMIT} characters")));
+        }
+    }
+    let key = work.key(&body.key_id).await?;
+    let need = if body.revive { Need::Revive } else { Need::Open };
+    work.allow(need, Some(&key), Some(&body.environment))?;
+    let rule = rule_of(&work.policy, &key, &body.environment)?;
+    let to = version_of(work, &key, &body.to_digest, "/to_digest").await?;
+    let wish = wish(work, &key, &rule, body).await?;
+    let row = row(work, &key, &rule, body, wish);
+    let asked =
+        Asked { door: Door::of(row.act, &row.environment), key, environment: row.environment.clone(), to, promotion: Some(row) };
+    gather(&mut work.conn, &work.policy, work.at, asked).await
+}
+
+/// A version of the key; another key's is not told apart from none.
+async fn version_of(work: &mut Work<'_>, key: &ConfigKey, digest: &Digest, path: &str) -> Result<Version, Refusal> {
+    let found = work.conn.version_get(digest).await?.filter(|version| version.key_id == key.key_id);
+    found.ok_or_else(|| Refusal::invalid(path, format!("{} has no version {digest}", key.key_id)))
+}
+
+async fn wish(work: &mut Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body: &wire::OpenPromotion) -> Result<Wish, Refusal> {
+    let pointer = work.conn.pointer_get(&key.key_id, &body.environment).await?;
+    let history = moving::history(work, &key.key_id, &body.environment).await?;
+    if let Some(baseline) = &body.baseline {
+        version_of(work, key, baseline, "/baseline").await?;
+    }
+    let named = [body.baseline, key.safe_default_digest];
+    let held = pointer.as_ref().map(|pointer| [Some(pointer.digest), pointer.baseline_digest]).unwrap_or_default();
+    let unfit = unfit(&mut work.conn, named.into_iter().chain(held).flatten()).await?;
+    let running = pointer.as_ref().and_then(|pointer| promotion::running(pointer, &history)).map(|row| row.promotion_id);
+    promotion::open(&Opening {
+        key,
+        environment: &body.environment,
+        rule,
+        pointer: pointer.as_ref(),
+        running,
+        unfit: &|digest| unfit.contains(digest),
+        proven: &|digest| reached_all(&history, digest) && !killed_away(&history, digest) && !rolled_away(&history, digest),
+        to: body.to_digest,
+        revive: body.revive,
+        percent: body.percent,
+        plan: body.plan.as_ref(),
+        baseline: body.baseline,
+        supersedes: body.supersedes,
+    })
+}
+
+fn row(work: &Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body: &wire::OpenPromotion, wish: Wish) -> Promotion {
+    let mut row = Promotion {
+        promotion_id: work.uuid(),
+        key_id: key.key_id.clone(),
+        from_digest: wish.from,
+        to_digest: Some(body.to_digest),
+        environment: body.environment.clone(),
+        actor: work.caller.actor.clone(),
+        kind: wish.act.kind(),
+        at: work.at,
+        act: wish.act,
+        state: PromotionState::Open,
+        rationale: body.rationale.clone(),
+        reason: None,
+        rollout_pct: wish.plan.first().map_or(BasisPoints::ALL, |step| step.0),
+        plan: wish.plan,
+        baseline_digest: wish.baseline,
+        safe_default_digest: key.safe_default_digest,
+        pointer_revision: wish.revision,
+        policy_digest: policy_digest(rule),
+        statement: Digest::ZERO,
+        supersedes: body.supersedes,
+        change: body.change.clone(),
+        expires_at: Some(work.at.plus_seconds(rule.expires_seconds())),
+        applied_at: None,
+        applied_by: None,
+        reviewed_by: None,
+        reviewed_at: None,
+        review_owed: false,
+        note_due_at: None,
+        closed_reason: None,
+    };
+    row.statement = Statement::of(&row).digest();
+    row
 }

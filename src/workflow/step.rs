@@ -1,7 +1,14 @@
 //! The next share of an approved plan, or a smaller one at once (R28).
 
-use crate::model::{Environment, KeyId};
+use super::facts::{Asked, gather};
+use super::moving::{self, AtOnce, Move, Place};
+use super::work::{Outcome, Verb, Work, not_blank};
+use crate::model::{Act, Action, Code, Environment, KeyId, Refusal, Subject};
+use crate::rules::access::Need;
+use crate::rules::readiness::Door;
+use crate::rules::{promotion, rollout};
 use crate::wire::pointers as wire;
+use crate::wire::promotions::Moved;
 
 /// POST /v1/keys/{key}/pointers/{environment}/step.
 #[derive(Debug, Clone)]
@@ -12,4 +19,51 @@ pub struct StepPointer {
     pub environment: Environment,
     /// The request.
     pub body: wire::StepTo,
+}
+
+impl Verb for StepPointer {
+    type Answer = Moved;
+
+    async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Moved>, Refusal> {
+        not_blank("/rationale", &self.body.rationale)?;
+        let place = moving::place(work, &self.key, &self.environment).await?;
+        let need = if self.body.down { Need::StepDown } else { Need::Step };
+        work.allow(need, Some(&place.key), Some(&self.environment))?;
+        moving::alive(&place.pointer)?;
+        moving::seen(&place.pointer, self.body.seen_revision)?;
+        let share = if self.body.down {
+            rollout::down(&place.pointer, self.body.to)?
+        } else {
+            let share = rollout::up(&place.pointer, self.body.to)?;
+            ready(work, &place).await?;
+            share
+        };
+        let after = promotion::stepped(&place.pointer, share, work.at);
+        let done = AtOnce { act: Act::Step, to: Some(after.digest), share, rationale: &self.body.rationale };
+        let row = moving::row(work, &place, &done, &after);
+        if self.body.dry_run {
+            return Ok(moving::would(row, after));
+        }
+        let (before, rationale) = (Some(&place.pointer), self.body.rationale.as_str());
+        moving::move_now(work, Move { before, after, promotion: row, action: Action::PointerStep, rationale }).await
+    }
+
+    fn protects(&self) -> Option<Subject> {
+        Some(Subject::key(&self.key))
+    }
+}
+
+/// Whether a larger share may serve now: by what was approved, as gates and marks are now.
+async fn ready(work: &mut Work<'_>, place: &Place) -> Result<(), Refusal> {
+    let (key, environment) = (&place.key.key_id, &place.pointer.environment);
+    let history = moving::history(work, key, environment).await?;
+    let running = promotion::running(&place.pointer, &history).cloned();
+    let to = work.conn.version_get(&place.pointer.digest).await?.ok_or_else(Refusal::not_found)?;
+    let asked = Asked { door: Door::Step, key: place.key.clone(), environment: environment.clone(), to, promotion: running };
+    let readiness = gather(&mut work.conn, &work.policy, work.at, asked).await?.readiness();
+    let unmet: Vec<_> = readiness.unmet().cloned().collect();
+    if unmet.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::PolicyUnmet, "the rollout must not go on yet").unmet(unmet).hint("see what is missing"))
 }
