@@ -1,8 +1,10 @@
 //! Submitting a version for review, and with an environment opening its promotion in the same transaction.
 
+use super::open_promotion;
 use super::work::{Outcome, Verb, Work};
-use crate::model::{Action, Code, Digest, Refusal, Subject, VersionState};
+use crate::model::{Action, Code, Digest, Promotion, Refusal, Subject, Version, VersionState};
 use crate::rules::access::Need;
+use crate::wire::promotions::OpenPromotion;
 use crate::wire::versions::{Submit, Submitted};
 use serde_json::json;
 
@@ -33,15 +35,42 @@ impl Verb for SubmitVersion {
                 version.submitter = Some(work.actor().clone());
             }
         }
-        if self.body.environment.is_some() {
-            return Err(Refusal::invalid("/environment", "cannot be given yet"));
-        }
+        let promotion = self.open(work, &version).await?;
         let subject = Subject::digest(&self.digest);
-        let detail = json!({ "key_id": version.key_id, "number": version.number, "rationale": version.rationale });
-        let answer = Submitted { version, promotion: None };
-        if !moves {
-            return Ok(Outcome::unchanged(answer));
+        let opened = promotion.as_ref().map(open_promotion::detail);
+        let detail = json!({
+            "key_id": version.key_id, "number": version.number, "rationale": version.rationale, "promotion": opened,
+        });
+        let answer = Submitted { version, promotion };
+        match (moves, opened, &answer.promotion) {
+            (true, ..) => Ok(Outcome::done(answer, Action::VersionSubmit, subject, &detail)),
+            // Submitted before: only the promotion is new.
+            (false, Some(opened), Some(promotion)) => {
+                let subject = Subject::promotion(promotion.promotion_id);
+                Ok(Outcome::done(answer, Action::PromotionOpen, subject, &opened))
+            }
+            _ => Ok(Outcome::unchanged(answer)),
         }
-        Ok(Outcome::done(answer, Action::VersionSubmit, subject, &detail))
+    }
+}
+
+impl SubmitVersion {
+    /// Opens the promotion that the request asks for.
+    async fn open(&self, work: &mut Work<'_>, version: &Version) -> Result<Option<Promotion>, Refusal> {
+        let Some(environment) = &self.body.environment else { return Ok(None) };
+        let body = OpenPromotion {
+            key_id: version.key_id.clone(),
+            environment: environment.clone(),
+            to_digest: version.digest,
+            rationale: self.body.rationale.clone().unwrap_or_else(|| version.rationale.clone()),
+            percent: None,
+            plan: None,
+            supersedes: None,
+            change: None,
+            revive: false,
+            baseline: None,
+            dry_run: false,
+        };
+        open_promotion::open_within(work, &body).await.map(Some)
     }
 }

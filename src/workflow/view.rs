@@ -1,1 +1,301 @@
 //! What people see of promotions and pointers: rows with all that a decision needs.
+
+use super::command::Registry;
+use super::facts::{Asked, Facts, gather};
+use super::rollback::target;
+use crate::model::{
+    Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Policy, Promotion, PromotionState,
+    Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Verdict, Version,
+};
+use crate::rules::access::{Caller, Need, allowed};
+use crate::rules::policy::{self, group_members, group_of, person_of, same_person};
+use crate::rules::promotion::{self, UNDO_SECONDS, undoable};
+use crate::rules::readiness::{Ballot, Door, excluded};
+use crate::rules::rollout;
+use crate::snapshot::Snapshot;
+use crate::storage::{Conn, StorageError};
+use crate::wire::pointers::{PointerView, Reach};
+use crate::wire::promotions::{Mine, PromotionView};
+use std::collections::BTreeMap;
+
+/// Applied rows that a pointer's view looks back on.
+const LOOK_BACK: u32 = 1000;
+
+/// A promotion with everything that a reviewer needs, as the caller stands to it. The caller has been found to see the key.
+///
+/// # Errors
+/// The key is gone; the database is away.
+pub async fn promotion(
+    registry: &Registry,
+    conn: &mut Conn<'_>,
+    snapshot: &Snapshot,
+    caller: &Caller,
+    row: Promotion,
+) -> Result<PromotionView, Refusal> {
+    let key = key_of(conn, snapshot, &row).await?;
+    let to = version(conn, row.to_digest).await?;
+    let from = version(conn, row.from_digest).await?;
+    let reach = reach(registry, &key, &row.environment);
+    let rule = policy::rule(snapshot.policy(), &key.key_id, &row.environment);
+    let (Some(to_version), Some(rule)) = (to.clone(), rule) else {
+        // A kill without safe default, or an environment that the policy no longer has: nothing is judged.
+        return bare(conn, snapshot, caller, Bare { row, key, to, from, reach }).await;
+    };
+    let door = Door::of(row.act, &row.environment);
+    let asked = Asked { door, key, environment: row.environment.clone(), to: to_version, promotion: Some(row.clone()) };
+    let facts = gather(conn, snapshot.policy(), registry.clock.now(), asked).await?;
+    let readiness = if row.state == PromotionState::Open { facts.readiness() } else { Readiness::default() };
+    let approved_before = match row.to_digest {
+        Some(digest) => conn.approval_before(&caller.actor, &digest, row.promotion_id).await?,
+        None => None,
+    };
+    let mut mine = mine(snapshot.policy(), caller, &facts, &readiness);
+    mine.approved_before = approved_before.map(|(environment, at)| (environment.to_string(), at));
+    let Facts { pointer, approvals, verdicts, hidden, .. } = facts;
+    Ok(PromotionView { promotion: row, to, from, rule, pointer, readiness, approvals, verdicts, hidden, mine, reach })
+}
+
+struct Bare {
+    row: Promotion,
+    key: ConfigKey,
+    to: Option<Version>,
+    from: Option<Version>,
+    reach: Reach,
+}
+
+/// The view of a row about which nothing is to be decided but what is owed afterwards.
+async fn bare(conn: &mut Conn<'_>, snapshot: &Snapshot, caller: &Caller, known: Bare) -> Result<PromotionView, Refusal> {
+    let Bare { row, key, to, from, reach } = known;
+    let pointer = conn.pointer_get(&key.key_id, &row.environment).await?;
+    let approvals = conn.approval_list(row.promotion_id).await?;
+    let policy = snapshot.policy();
+    let rule = policy::rule(policy, &key.key_id, &row.environment).unwrap_or_else(|| no_rule(row.environment.as_str()));
+    let mut mine = Mine { opened: same_person(policy, &row.actor, &caller.actor), ..Mine::default() };
+    owed(policy, caller, &key, &row, &approvals, &mut mine);
+    let (readiness, verdicts, hidden) = (Readiness::default(), Vec::new(), Vec::new());
+    Ok(PromotionView { promotion: row, to, from, rule, pointer, readiness, approvals, verdicts, hidden, mine, reach })
+}
+
+/// The rule of an environment that the policy does not have: nothing set.
+fn no_rule(name: &str) -> EnvironmentRule {
+    EnvironmentRule {
+        name: name.to_owned(),
+        protected: None,
+        after: None,
+        soak: None,
+        plan: None,
+        gates: None,
+        approvals: None,
+        freeze: None,
+        safe_default: None,
+        expires: None,
+        acknowledge_hidden: None,
+        advance: None,
+        break_glass: None,
+        guards: None,
+        alias: None,
+        gate: BTreeMap::new(),
+    }
+}
+
+async fn key_of(conn: &mut Conn<'_>, snapshot: &Snapshot, row: &Promotion) -> Result<ConfigKey, Refusal> {
+    match conn.key_get(&row.key_id).await? {
+        Some(key) => Ok(key),
+        None => snapshot.key(&row.key_id).map(|key| (**key).clone()).ok_or_else(Refusal::not_found),
+    }
+}
+
+async fn version(conn: &mut Conn<'_>, digest: Option<Digest>) -> Result<Option<Version>, StorageError> {
+    match digest {
+        Some(digest) => conn.version_get(&digest).await,
+        None => Ok(None),
+    }
+}
+
+fn reach(registry: &Registry, key: &ConfigKey, environment: &crate::model::Environment) -> Reach {
+    let usage = registry.meter.usage(&key.key_id, environment, registry.clock.now());
+    Reach { per_minute: usage.per_minute, services: usage.callers.iter().map(ToString::to_string).collect() }
+}
+
+/// What the caller can do about a promotion now.
+fn mine(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Readiness) -> Mine {
+    let Some(row) = &facts.asked.promotion else { return Mine::default() };
+    let may = |need: Need| allowed(policy, caller, need, Some(&facts.asked.key), Some(&row.environment)).is_ok();
+    let mut mine = Mine { opened: same_person(policy, &row.actor, &caller.actor), ..Mine::default() };
+    owed(policy, caller, &facts.asked.key, row, &facts.approvals, &mut mine);
+    if row.state != PromotionState::Open {
+        return mine;
+    }
+    mine.can_apply = may(if row.act == Act::Revive { Need::Revive } else { Need::Apply });
+    let barred = barred(policy, caller, facts);
+    if barred.is_none() && may(Need::Override) {
+        mine.can_override = overridable(policy, caller, facts, readiness);
+    }
+    mine.approve_refused = match barred {
+        Some(why) => Some(why),
+        None if !may(Need::Approve) => Some("you do not have the role approver here".to_owned()),
+        None => {
+            let (gates, refused) = approvable(policy, caller, facts);
+            mine.can_approve = gates;
+            refused
+        }
+    };
+    mine
+}
+
+/// Why the caller can approve or override nothing here, whatever the gate.
+fn barred(_: &Policy, caller: &Caller, facts: &Facts) -> Option<String> {
+    if !caller.actor.is_person() {
+        return Some("only persons approve".to_owned());
+    }
+    excluded(&facts.serving(), &caller.actor).map(|why| format!("you are {why}"))
+}
+
+/// Approval gates that wait for the caller's approval, else why there are none.
+fn approvable(policy: &Policy, caller: &Caller, facts: &Facts) -> (Vec<String>, Option<String>) {
+    let me = person_of(policy, &caller.actor);
+    let serving = facts.serving();
+    let ballot = Ballot::count(&serving);
+    let met_by_me = |gate: &str| ballot.meeting(gate).iter().any(|vote| person_of(policy, &vote.approver) == me);
+    let rules = facts.rule.approvals.as_deref().unwrap_or_default();
+    let mine = |group: &str| group_members(policy, group).iter().any(|member| person_of(policy, member) == me);
+    let of_mine: Vec<_> = rules.iter().filter(|rule| mine(group_of(&rule.group, &facts.asked.key))).collect();
+    if rules.is_empty() {
+        return (Vec::new(), Some("the policy asks for no approvals here".to_owned()));
+    }
+    if of_mine.is_empty() {
+        let groups: Vec<&str> = rules.iter().map(|rule| group_of(&rule.group, &facts.asked.key)).collect();
+        return (Vec::new(), Some(format!("you are not in {}", groups.join(" or "))));
+    }
+    if let Some(met) =
+        rules.iter().map(|rule| rule.gate.as_str()).chain(facts.rule.gate.keys().map(String::as_str)).find(|gate| met_by_me(gate))
+    {
+        return (Vec::new(), Some(format!("you meet {met} already; one person meets one requirement")));
+    }
+    let open = |gate: &str, count: u32| ballot.meeting(gate).len() < usize::try_from(count).unwrap_or(usize::MAX);
+    let rejected = |gate: &str| ballot.rejecting(gate).contains(&&me);
+    let gates: Vec<String> = of_mine
+        .iter()
+        .filter(|rule| open(&rule.gate, rule.count) || rejected(&rule.gate))
+        .map(|rule| rule.gate.clone())
+        .collect();
+    let refused = gates.is_empty().then(|| "others have given the approvals that are asked for".to_owned());
+    (gates, refused)
+}
+
+/// Evaluation gates that are shut and that the caller's group may override.
+fn overridable(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Readiness) -> Vec<String> {
+    let me = person_of(policy, &caller.actor);
+    let may = |gate: &str| {
+        let group = facts.rule.gate.get(gate).and_then(|gate| gate.override_group.as_deref());
+        group.is_some_and(|group| group_members(policy, group).iter().any(|member| person_of(policy, member) == me))
+    };
+    let shut = readiness.0.iter().filter(|item| {
+        item.kind == ReadinessKind::Gate && matches!(item.status, ReadinessStatus::Unmet | ReadinessStatus::Pending)
+    });
+    shut.filter(|item| may(&item.name)).map(|item| item.name.clone()).collect()
+}
+
+/// What is owed after the fact, and by whom.
+fn owed(policy: &Policy, caller: &Caller, key: &ConfigKey, row: &Promotion, votes: &[Approval], mine: &mut Mine) {
+    let may = |need: Need| allowed(policy, caller, need, Some(key), Some(&row.environment)).is_ok();
+    mine.can_review = row.review_owed
+        && caller.actor.is_person()
+        && may(Need::CloseReview)
+        && !super::review::did(policy, row, votes, &caller.actor);
+    let mine_to_note = match &row.applied_by {
+        Some(by) if by.is_person() => same_person(policy, by, &caller.actor),
+        _ => true,
+    };
+    mine.owes_note = row.note_due_at.is_some() && mine_to_note && may(Need::Note);
+}
+
+/// Whether an open promotion may wait for the caller, judged by the snapshot alone: lists look closer only where it says yes.
+pub fn may_await(snapshot: &Snapshot, caller: &Caller, row: &Promotion) -> bool {
+    let policy = snapshot.policy();
+    let Some(key) = snapshot.key(&row.key_id) else { return false };
+    let may = |need: Need| allowed(policy, caller, need, Some(key), Some(&row.environment)).is_ok();
+    if same_person(policy, &row.actor, &caller.actor) {
+        return true;
+    }
+    if may(if row.act == Act::Revive { Need::Revive } else { Need::Apply }) {
+        return true;
+    }
+    let me = person_of(policy, &caller.actor);
+    let Some(rule) = policy::rule(policy, &row.key_id, &row.environment) else { return false };
+    let groups = rule.approvals.iter().flatten().map(|rule| group_of(&rule.group, key));
+    let overriding = rule.gate.values().filter_map(|gate| gate.override_group.as_deref());
+    let member = |group: &str| group_members(policy, group).iter().any(|member| person_of(policy, member) == me);
+    groups.chain(overriding).any(member) && may(Need::Comment)
+}
+
+/// Whether an open promotion waits for the caller: to approve, to apply what is ready, or, as who opened it, to answer a reject.
+pub fn awaits(view: &PromotionView) -> bool {
+    let rejected = || {
+        let mut newest = BTreeMap::new();
+        for vote in view.approvals.iter().filter(|vote| vote.verdict != Verdict::Comment) {
+            newest.insert((&vote.approver, &vote.gate), vote.verdict);
+        }
+        newest.into_values().any(|verdict| verdict == Verdict::Reject)
+    };
+    let mine = &view.mine;
+    let outdated = || view.readiness.unmet().any(|item| item.kind == ReadinessKind::Pointer);
+    view.promotion.state == PromotionState::Open
+        && (!mine.can_approve.is_empty()
+            || (mine.can_apply && view.readiness.is_ready())
+            || (mine.opened && (rejected() || outdated())))
+}
+
+/// A pointer with what people need to see and to move it, as the caller stands to it. The caller has been found to see the key.
+///
+/// # Errors
+/// The key is gone; the database is away.
+pub async fn pointer(
+    registry: &Registry,
+    conn: &mut Conn<'_>,
+    snapshot: &Snapshot,
+    caller: &Caller,
+    pointer: EnvironmentPointer,
+) -> Result<PointerView, Refusal> {
+    let key = conn.key_get(&pointer.key_id).await?.ok_or_else(Refusal::not_found)?;
+    let mut history = conn.promotion_applied_list(&key.key_id, &pointer.environment, LOOK_BACK).await?;
+    history.reverse();
+    let rule = policy::rule(snapshot.policy(), &key.key_id, &pointer.environment);
+    let last = history.last();
+    let back = if pointer.killed { None } else { target(conn, &history, &pointer.digest, None).await.ok() };
+    Ok(PointerView {
+        unit_type: key.unit_type,
+        safe_default_digest: key.safe_default_digest,
+        version: version(conn, Some(pointer.digest)).await?,
+        baseline: version(conn, pointer.baseline_digest).await?,
+        safe_default: version(conn, key.safe_default_digest).await?,
+        protected: rule.is_some_and(|rule| rule.is_protected()),
+        reach: reach(registry, &key, &pointer.environment),
+        moved_by: last.and_then(|row| row.applied_by.as_ref()).map(ToString::to_string),
+        open_promotions: conn.promotion_open_count(&key.key_id, &pointer.environment).await?,
+        rollback_to: back,
+        undo_kill_until: undo_until(snapshot.policy(), caller, &key, &pointer, &history, registry.clock.now()),
+        running: running(&pointer, &history),
+        pointer,
+    })
+}
+
+fn running(pointer: &EnvironmentPointer, history: &[Promotion]) -> Option<uuid::Uuid> {
+    let below = !pointer.killed && (rollout::runs(pointer) || pointer.rollout_pct < BasisPoints::ALL);
+    promotion::running(pointer, history).filter(|_| below).map(|row| row.promotion_id)
+}
+
+/// Until when the caller can take its kill back.
+fn undo_until(
+    policy: &Policy,
+    caller: &Caller,
+    key: &ConfigKey,
+    pointer: &EnvironmentPointer,
+    history: &[Promotion],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let kill = undoable(pointer, history, now).ok()?;
+    let by_me = kill.applied_by.as_ref().is_some_and(|by| same_person(policy, by, &caller.actor));
+    let may = allowed(policy, caller, Need::UndoKill, Some(key), Some(&pointer.environment)).is_ok();
+    kill.applied_at.filter(|_| by_me && may).map(|at| at.plus_seconds(UNDO_SECONDS))
+}
