@@ -150,9 +150,8 @@ fn fitting(text: &str, columns: usize) -> (&str, bool) {
 }
 
 /// Wraps pieces, each with a mark of the caller's (a meaning, a fate), at words into lines of at most `columns`. A word
-/// that is longer than a line is broken between grapheme clusters. The spaces at which a line breaks stay at its end where
-/// they fit and are dropped where they do not. `overhead` is what the caller will put around each stretch of one mark on
-/// each line, in columns.
+/// that is longer than a line is broken between grapheme clusters. The spaces at which a line breaks are dropped.
+/// `overhead` is what the caller will put around each stretch of one mark on each line, in columns.
 pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead: &dyn Fn(S) -> usize) -> Vec<Vec<(Piece, S)>> {
     let columns = columns.max(1);
     let mut lines = Lines { columns, overhead, done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new() };
@@ -171,7 +170,7 @@ pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead
         }
     }
     lines.end_word();
-    lines.break_line();
+    lines.done.push(lines.line);
     lines.done
 }
 
@@ -257,6 +256,13 @@ impl<S: Copy + PartialEq> Lines<'_, S> {
     }
     fn break_line(&mut self) {
         self.used = 0;
+        while let Some((last, _)) = self.line.last_mut().filter(|(last, _)| last.ink == Ink::Plain && last.text.ends_with(' ')) {
+            last.text.truncate(last.text.trim_end_matches(' ').len());
+            if !last.text.is_empty() {
+                break;
+            }
+            self.line.pop();
+        }
         self.done.push(std::mem::take(&mut self.line));
     }
 }
@@ -273,8 +279,8 @@ mod tests {
 
     #[test]
     fn lines_break_at_words() {
-        assert_eq!(wrapped("the quick brown fox", 10), ["the quick ", "brown fox"]);
-        assert_eq!(wrapped("abcdefghij klm", 4), ["abcd", "efgh", "ij ", "klm"]);
+        assert_eq!(wrapped("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(wrapped("abcdefghij klm", 4), ["abcd", "efgh", "ij", "klm"]);
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("日本語テキスト", 5), ["日本", "語テ", "キス", "ト"]);
     }

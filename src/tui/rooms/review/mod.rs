@@ -1,5 +1,7 @@
 //! Review: a change: difference, gates, fragments, votes, comments.
 
+mod lines;
+mod page;
 mod state;
 mod update;
 mod view;

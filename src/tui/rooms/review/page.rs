@@ -1,0 +1,463 @@
+//! A whole difference as lines that only have to be drawn: sections, hunks, folds, paragraphs.
+
+use super::lines::{Cells, Half, Mark, Pieces, Shape, Sign, cut, decorated, overhead, rows, shown};
+use crate::model::Digest;
+use crate::model::diff::{Block, BlockKind, Change, ContentDiff, Ending, FieldChange, TextDiff};
+use crate::rules::canonical::sha256;
+use crate::rules::hidden::{Piece, visible_against, wrap};
+use crate::rules::prose::Unit;
+use std::ops::Range;
+
+/// Unchanged lines that are kept above a change, if the paragraph has no more.
+const CONTEXT: usize = 3;
+
+/// How a page is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// What is marked.
+    pub(crate) unit: Unit,
+    /// Columns inside the pane.
+    pub(crate) width: u16,
+    /// Rows that structured changes have above the text; where they need more, all of them stand in the page.
+    pub(crate) above: u16,
+    /// Side by side, where there is room.
+    pub(crate) split: bool,
+    /// Long lines are wrapped.
+    pub(crate) wrap: bool,
+    /// Fragments are expanded and nothing is folded.
+    pub(crate) effective: bool,
+}
+
+/// One row of the page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Line {
+    /// The change that it belongs to.
+    pub(crate) hunk: Option<usize>,
+    /// The fold that hides it while it is closed.
+    pub(crate) fold: Option<usize>,
+    /// The fold that it stands for while that is closed.
+    pub(crate) stands_for: Option<usize>,
+    /// What it shows.
+    pub(crate) cells: Cells,
+}
+
+/// A paragraph of the new text: what `]p` goes to and comments hang on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Paragraph {
+    /// Its first line.
+    pub(crate) line: usize,
+    /// Its number in its text.
+    pub(crate) number: u32,
+    /// Hash of its text without the blank lines after it.
+    pub(crate) anchor: Digest,
+}
+
+/// A difference, laid out for a width.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Page {
+    /// How it was made.
+    pub(crate) options: Options,
+    /// Every line, folded ones too.
+    pub(crate) lines: Vec<Line>,
+    /// The lines of each change, none of which is ever folded.
+    pub(crate) hunks: Vec<Range<usize>>,
+    /// How many folds there are.
+    pub(crate) folds: usize,
+    /// Paragraphs of the new texts, in order.
+    pub(crate) paragraphs: Vec<Paragraph>,
+    /// Structured changes, in as many rows as there are.
+    pub(crate) structure: Vec<Pieces>,
+    /// Columns of the paragraph numbers.
+    pub(crate) gutter: usize,
+    /// Whether the time for marks ran out.
+    pub(crate) approximate: bool,
+}
+
+impl Page {
+    /// Whether the structured changes all fit above the text.
+    pub(crate) fn structure_is_above(&self) -> bool {
+        self.structure.len() <= usize::from(self.options.above)
+    }
+    /// Columns before the text of a half: bar or space, number, space, sign, space.
+    pub(crate) fn margin(&self) -> usize {
+        self.gutter + 4
+    }
+}
+
+/// Lays a difference out.
+pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
+    let largest = diff.texts.iter().flat_map(|t| &t.1.blocks).filter_map(|b| b.new.max(b.old)).max().unwrap_or(0);
+    let gutter = largest.to_string().len().max(3);
+    let margin = gutter + 4;
+    let width = usize::from(options.width);
+    let columns = if options.split { (width.saturating_sub(2)) / 2 } else { width };
+    let shape = Shape { columns: columns.saturating_sub(margin).max(8), split: options.split, wrap: options.wrap };
+    let mut page = Page {
+        options,
+        lines: Vec::new(),
+        hunks: Vec::new(),
+        folds: 0,
+        paragraphs: Vec::new(),
+        structure: Vec::new(),
+        gutter,
+        approximate: diff.texts.iter().any(|t| t.1.approximate),
+    };
+    let (body, other): (Vec<_>, Vec<_>) = diff.fields.iter().partition(|f| f.path == "/body" || f.path.starts_with("/body/"));
+    page.structure = other.into_iter().map(structured).collect();
+    let mut builder = Builder { page, shape, width: width.saturating_sub(margin).max(8) };
+    for (path, words) in &diff.lookalikes {
+        builder.say(&format!("! look-alike at {path}: {words}"), Mark::Warn);
+    }
+    if !builder.page.structure_is_above() {
+        builder.say("structured changes", Mark::Head);
+        for row in builder.page.structure.clone() {
+            builder.change(row);
+        }
+    }
+    builder.fields(&body, diff.texts.is_empty());
+    let many = diff.texts.len() > 1 || diff.texts.iter().any(|t| t.0 != "/body");
+    for (path, text) in &diff.texts {
+        builder.text(path, text, many);
+    }
+    if diff.fields.is_empty() && diff.texts.is_empty() {
+        builder.say("nothing differs", Mark::Note);
+    }
+    builder.page
+}
+
+struct Builder {
+    page: Page,
+    shape: Shape,
+    width: usize,
+}
+
+impl Builder {
+    fn push(&mut self, cells: Cells, hunk: Option<usize>, fold: Option<usize>) {
+        self.page.lines.push(Line { hunk, fold, stands_for: None, cells });
+    }
+
+    /// Words of ours, or of a note, on lines without a number.
+    fn say(&mut self, words: &str, mark: Mark) {
+        for pieces in wrap(&shown(words, mark), self.width, &overhead) {
+            self.push(Cells::Whole(Half::of(pieces)), None, None);
+        }
+    }
+
+    /// A change that is one field.
+    fn change(&mut self, pieces: Pieces) {
+        let (hunk, start) = (self.page.hunks.len(), self.page.lines.len());
+        let lines = if self.shape.wrap {
+            wrap(&pieces, self.width, &overhead).into_iter().map(|line| (decorated(line), false)).collect()
+        } else {
+            vec![cut(&pieces, self.width)]
+        };
+        for (i, (pieces, cut)) in lines.into_iter().enumerate() {
+            let half = Half { continued: i > 0, sign: Sign::Edited, cut, ..Half::of(pieces) };
+            self.push(Cells::Whole(half), Some(hunk), None);
+        }
+        self.page.hunks.push(start..self.page.lines.len());
+    }
+
+    /// Changes of a JSON body, or of the roles in a chat.
+    fn fields(&mut self, fields: &[&FieldChange], json: bool) {
+        if fields.is_empty() {
+            return;
+        }
+        self.say(if json { "body, by structure" } else { "messages" }, Mark::Head);
+        for field in fields {
+            self.change(field_pieces(field.path.strip_prefix("/body").filter(|p| !p.is_empty()).unwrap_or("/"), field));
+        }
+    }
+
+    fn text(&mut self, path: &str, text: &TextDiff, headed: bool) {
+        if headed {
+            self.say(&heading(path), Mark::Head);
+        }
+        for note in text.notes.iter().filter(|n| !n.ends_with("(both)")) {
+            self.say(&format!("! {note}"), Mark::Warn);
+        }
+        if text.approximate {
+            self.say("≈ approximate: the time for marks ran out, so they are coarser than they could be", Mark::Warn);
+        }
+        let mut at = 0;
+        while at < text.blocks.len() {
+            let alike = text.blocks[at..].iter().take_while(|b| b.kind == BlockKind::Equal).count();
+            let ends = text.blocks[at..].iter().take_while(|b| only_ends(b)).count();
+            if alike > 0 {
+                self.unchanged(&text.blocks[at..at + alike], at + alike < text.blocks.len());
+                at += alike;
+            } else if ends > 1 {
+                self.line_ends(&text.blocks[at..at + ends], text.endings);
+                at += ends;
+            } else {
+                self.block(&text.blocks[at]);
+                at += 1;
+            }
+        }
+        self.say(&end_of_text(text), Mark::Dim);
+    }
+
+    fn block(&mut self, block: &Block) {
+        let (hunk, start) = (self.page.hunks.len(), self.page.lines.len());
+        self.paragraph(block, start);
+        for cells in rows(block, self.shape) {
+            self.push(cells, Some(hunk), None);
+        }
+        self.page.hunks.push(start..self.page.lines.len());
+    }
+
+    fn paragraph(&mut self, block: &Block, line: usize) {
+        let Some(number) = block.new else { return };
+        let text: String = block.runs.iter().filter(|r| r.change != Change::Delete).map(|r| &*r.text).collect();
+        self.page.paragraphs.push(Paragraph { line, number, anchor: sha256(text.trim().as_bytes()) });
+    }
+
+    /// Unchanged paragraphs: the one above a change stays in sight if it is short, the others are folded.
+    fn unchanged(&mut self, blocks: &[Block], change_follows: bool) {
+        let drawn: Vec<Vec<Cells>> = blocks.iter().map(|b| rows(b, self.shape)).collect();
+        let keep = usize::from(change_follows && drawn.last().is_some_and(|rows| rows.len() <= CONTEXT));
+        let folded = blocks.len() - keep;
+        let fold = (folded > 0 && !self.page.options.effective).then_some(self.page.folds);
+        if let Some(fold) = fold {
+            let hint = if fold == 0 { " (z to unfold)" } else { "" };
+            let words = match folded {
+                1 => format!("⋯ 1 unchanged paragraph{hint} ⋯"),
+                n => format!("⋯ {n} unchanged paragraphs{hint} ⋯"),
+            };
+            let cells = Cells::Whole(Half::of(shown(&words, Mark::Dim)));
+            self.page.lines.push(Line { hunk: None, fold: None, stands_for: Some(fold), cells });
+            self.page.folds += 1;
+        }
+        for (i, (block, rows)) in blocks.iter().zip(drawn).enumerate() {
+            self.paragraph(block, self.page.lines.len());
+            for cells in rows {
+                self.push(cells, None, fold.filter(|_| i < folded));
+            }
+        }
+    }
+
+    /// Many paragraphs of which only the line ends differ are one change, said in words.
+    fn line_ends(&mut self, blocks: &[Block], endings: (Ending, Ending)) {
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return };
+        let number = |n: Option<u32>| n.unwrap_or(0);
+        let name = |e: Ending| match e {
+            Ending::None => "none",
+            Ending::Lf => "LF ␊",
+            Ending::Crlf => "CRLF ␍␊",
+            Ending::Mixed => "mixed",
+        };
+        let words = format!("¶{}–¶{}: only line ends differ, ", number(first.new), number(last.new));
+        let mut pieces = shown(&words, Mark::Note);
+        pieces.extend(shown(name(endings.0), Mark::Removed));
+        pieces.extend(shown(name(endings.1), Mark::Added));
+        self.change(pieces);
+    }
+}
+
+/// Whether a pair of paragraphs differs in line ends alone.
+fn only_ends(block: &Block) -> bool {
+    let side = |gone: Change| {
+        let text: String = block.runs.iter().filter(|r| r.change != gone).map(|r| &*r.text).collect();
+        text.replace("\r\n", "\n")
+    };
+    block.kind == BlockKind::Whitespace && side(Change::Insert) == side(Change::Delete)
+}
+
+fn heading(path: &str) -> String {
+    let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
+    let mut parts = path.split('/').skip(1);
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("body"), Some(index), _) => match index.parse::<u32>() {
+            Ok(index) => format!("── message {} ──", index + 1),
+            Err(_) => format!("── {path} ──"),
+        },
+        (Some("body"), None, _) => "── body ──".to_owned(),
+        (Some("fragments"), Some(name), _) => format!("── fragment {} ──", unescaped(name)),
+        _ => format!("── {path} ──"),
+    }
+}
+
+fn end_of_text(text: &TextDiff) -> String {
+    let name = |e: Ending| match e {
+        Ending::None => "one line",
+        Ending::Lf => "LF",
+        Ending::Crlf => "CRLF",
+        Ending::Mixed => "LF and CRLF mixed",
+    };
+    let (old, new) = text.endings;
+    let ends = if old == new { format!("{} (both)", name(old)) } else { format!("{} (old), {} (new)", name(old), name(new)) };
+    let newline = text.notes.iter().find(|n| n.contains("newline")).map_or(String::new(), |n| format!(" · {n}"));
+    format!("end of text{newline} · {ends}")
+}
+
+/// `fragment  tone.core  @4410… → @8812…`
+fn structured(field: &FieldChange) -> Pieces {
+    let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
+    let mut parts = field.path.splitn(3, '/').skip(1);
+    let (member, name) = (parts.next().unwrap_or_default(), parts.next().map(unescaped));
+    let label = match member {
+        "model_pin" => "model_pin   ",
+        "parameters" => "parameter   ",
+        "fragments" => "fragment    ",
+        "variables" => "variable    ",
+        "format" => "format      ",
+        _ => "            ",
+    };
+    let mut pieces = shown(label, Mark::Dim);
+    match (member, name) {
+        ("fragments", Some(name)) => {
+            let short = |digest: &Option<String>| {
+                digest.as_ref().map(|d| {
+                    format!("@{}", d.trim_matches('"').trim_start_matches("sha256:").chars().take(12).collect::<String>())
+                })
+            };
+            pieces.extend(shown(&format!("{name}  "), Mark::Plain));
+            pieces.extend(change_pieces(short(&field.old).as_deref(), short(&field.new).as_deref()));
+            pieces.extend(shown("  see below", Mark::Dim));
+        }
+        (_, Some(name)) => pieces.extend(field_pieces(&name, field)),
+        _ => pieces.extend(field_pieces("", field)),
+    }
+    pieces
+}
+
+/// `name: [-old-]{+new+} (note)`
+fn field_pieces(name: &str, field: &FieldChange) -> Pieces {
+    let mut pieces = Pieces::new();
+    if !name.is_empty() {
+        pieces.extend(shown(&format!("{name}: "), Mark::Plain));
+    }
+    pieces.extend(change_pieces(field.old.as_deref(), field.new.as_deref()));
+    if let Some(note) = &field.note {
+        pieces.extend(shown(&format!(" ({note})"), Mark::Warn));
+    }
+    pieces
+}
+
+fn change_pieces(old: Option<&str>, new: Option<&str>) -> Pieces {
+    let beside = |text: Option<&str>, other: Option<&str>, mark| {
+        let pieces = text.map(|text| visible_against(text, other.unwrap_or_default()).into_pieces()).unwrap_or_default();
+        pieces.into_iter().map(move |piece: Piece| (piece, mark))
+    };
+    beside(old, new, Mark::Removed).chain(beside(new, old, Mark::Added)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::plain;
+    use super::*;
+    use crate::model::{Content, Format};
+    use crate::rules::hidden::Bodies;
+    use crate::rules::structure::content_diff_by;
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    const OPTIONS: Options = Options { unit: Unit::Word, width: 78, above: 3, split: false, wrap: true, effective: false };
+
+    fn content(format: Format, body: Value) -> Content {
+        let (key, parameters, fragments) =
+            ("support.refund".parse().unwrap(), serde_json::Map::new(), std::collections::BTreeMap::new());
+        Content { key, format, body, model_pin: None, parameters, fragments, variables: Vec::new(), schema: 1 }
+    }
+
+    fn of(from: &Content, to: &Content, options: Options) -> Page {
+        let none = Bodies::new();
+        page(&content_diff_by(Some(from), to, (&none, &none), Unit::Word, Duration::from_secs(60)), options)
+    }
+
+    fn texts(old: &str, new: &str, options: Options) -> Page {
+        of(&content(Format::Text, json!(old)), &content(Format::Text, json!(new)), options)
+    }
+
+    fn open(page: &Page) -> Vec<String> {
+        let half = |h: &Half| plain(&h.pieces);
+        let cells = |c: &Cells| match c {
+            Cells::Whole(h) => half(h),
+            Cells::Split(a, b) => {
+                format!("{}|{}", a.as_ref().map(half).unwrap_or_default(), b.as_ref().map(half).unwrap_or_default())
+            }
+        };
+        page.lines.iter().filter(|l| l.fold.is_none()).map(|l| cells(&l.cells)).collect()
+    }
+
+    #[test]
+    fn unchanged_paragraphs_are_folded_and_counted() {
+        let old = "one\n\ntwo\n\nthree\n\nfour is here now\n\nfive\n\nsix\n";
+        let page = texts(old, &old.replace("four is here now", "four is here today"), OPTIONS);
+        let expected = [
+            "⋯ 2 unchanged paragraphs (z to unfold) ⋯",
+            "three",
+            "four is here [-now-]{+today+}",
+            "⋯ 2 unchanged paragraphs ⋯",
+            "end of text · LF (both)",
+        ];
+        assert_eq!(open(&page), expected);
+        assert_eq!(page.hunks.len(), 1);
+        assert_eq!(page.folds, 2);
+        assert_eq!(page.paragraphs.iter().map(|p| p.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn line_ends_alone_are_one_change_said_in_words() {
+        let old = "one\n\ntwo\n\nthree\n";
+        let page = texts(old, &old.replace('\n', "\r\n"), OPTIONS);
+        let expected = [
+            "! only line endings differ: LF (old), CRLF (new)",
+            "¶1–¶3: only line ends differ, [-LF ␊-]{+CRLF ␍␊+}",
+            "end of text · LF (old), CRLF (new)",
+        ];
+        assert_eq!(open(&page), expected);
+        assert_eq!(page.hunks.len(), 1);
+    }
+
+    #[test]
+    fn json_is_shown_by_structure_with_types_named() {
+        let from = content(Format::Json, json!({"limits": {"max": "1"}}));
+        let to = content(Format::Json, json!({"limits": {"max": 1}}));
+        let expected = ["body, by structure", "/limits/max: [-\"1\"-]{+1+} (type changes from string to number)"];
+        assert_eq!(open(&of(&from, &to, OPTIONS)), expected);
+    }
+
+    #[test]
+    fn structured_changes_stand_above_until_they_are_too_many() {
+        let from = content(Format::Text, json!("same"));
+        let mut to = content(Format::Text, json!("same"));
+        to.model_pin = Some("gpt-x".into());
+        let page = of(&from, &to, OPTIONS);
+        assert!(page.structure_is_above());
+        assert_eq!(plain(&page.structure[0]), "model_pin   null\"gpt-x\"");
+        assert!(page.hunks.is_empty());
+        for i in 0..9 {
+            to.parameters.insert(format!("p{i}"), json!(i));
+        }
+        let page = of(&from, &to, OPTIONS);
+        assert!(!page.structure_is_above());
+        assert_eq!(page.hunks.len(), 10);
+    }
+
+    #[test]
+    fn every_line_fits_at_every_width() {
+        let old = "A paragraph of several words, {{ variable }} and https://example.com/a/very/long/address/that/does/not/break.\n\n日本語のテキスト。\n";
+        let new = old.replace("several", "a few").replace("テ", "デ\u{200b}").replace("\n\n", "\r\n\r\n");
+        for width in 0..160 {
+            for split in [false, true] {
+                for wrap in [false, true] {
+                    let page = texts(old, &new, Options { width, split, wrap, ..OPTIONS });
+                    let room = if split { usize::from(width).saturating_sub(2) / 2 } else { usize::from(width) };
+                    let room = room.saturating_sub(page.margin()).max(8) + 8;
+                    for line in &page.lines {
+                        let halves = match &line.cells {
+                            Cells::Whole(_) if split => vec![],
+                            Cells::Whole(h) => vec![Some(h)],
+                            Cells::Split(a, b) => vec![a.as_ref(), b.as_ref()],
+                        };
+                        for half in halves.into_iter().flatten() {
+                            let used: usize = half.pieces.iter().map(|p| p.0.width()).sum();
+                            assert!(used <= room, "{width}: {used} > {room}: {}", plain(&half.pieces));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
