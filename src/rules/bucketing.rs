@@ -63,3 +63,40 @@ pub fn rollout_salt(key: &KeyId, environment: &Environment, to: &Digest) -> Stri
 pub fn inside(bucket: u16, share: BasisPoints) -> bool {
     bucket < share.get()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_unit_has_one_to_512_bytes() {
+        for (unit, ok) in [(String::new(), false), ("x".into(), true), ("x".repeat(512), true), ("é".repeat(257), false)] {
+            let hash = unit_hash(&[0; 32], UnitType::User, &unit);
+            assert_eq!(hash.is_ok(), ok, "{} bytes", unit.len());
+            assert!(hash.is_ok() || hash.unwrap_err().path.as_deref() == Some("/unit"));
+        }
+    }
+
+    #[test]
+    fn no_two_decisions_share_a_hash() {
+        let hash = unit_hash(&[0; 32], UnitType::User, "u").unwrap();
+        let drawn = [Domain::Rollout, Domain::Variant, Domain::Exclusion].map(|domain| bucket(domain, "salt", &hash));
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "{drawn:?}");
+        // The separators keep salt and hash apart.
+        assert_ne!(bucket(Domain::Rollout, "ab", "c"), bucket(Domain::Rollout, "a", "bc"));
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_at_0_everybody_at_100_and_raising_never_removes(unit in ".{1,60}", low in 0_u16..=10_000, high in 0_u16..=10_000) {
+            let (low, high) = (low.min(high), low.max(high));
+            let hash = unit_hash(&[7; 32], UnitType::Tenant, &unit).unwrap();
+            let drawn = bucket(Domain::Rollout, "a.b/production/sha256:0", &hash);
+            let inside = |points| inside(drawn, BasisPoints::new(points).unwrap());
+            prop_assert!(drawn < 10_000);
+            prop_assert!(!inside(0) && inside(10_000));
+            prop_assert!(!inside(low) || inside(high));
+        }
+    }
+}

@@ -102,3 +102,137 @@ pub fn push_pointer(path: &mut String, step: &str) {
 pub fn read_as<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_value(parse_strict(bytes)?).map_err(|e| Refusal::new(Code::Invalid, e.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refused(json: impl AsRef<[u8]>) -> (String, String) {
+        let refusal = parse_strict(json.as_ref()).expect_err("refused");
+        assert_eq!(refusal.code, Code::MalformedJson);
+        (refusal.path.unwrap(), refusal.detail)
+    }
+
+    #[test]
+    fn what_is_not_i_json_is_refused_with_its_place() {
+        for (json, path, complaint) in [
+            (r#"{"a": 1, "a": 1}"#, "/a", "the name \"a\" stands twice in one object (line 1, column 10)"),
+            (r#"{"x": [0, {"a": {"b": 1, "\u0062": 2}}]}"#, "/x/1/a/b", "the name \"b\" stands twice"),
+            (r#"{"a/b~": 9007199254740992}"#, "/a~1b~0", "the integer is beyond 2^53-1"),
+            ("[9007199254740993]", "/0", "the integer is beyond 2^53-1"),
+            ("[-9007199254740992]", "/0", "the integer is beyond 2^53-1"),
+            ("[123456789012345678901234567890]", "/0", "the integer is beyond 2^53-1"),
+            ("{\n \"a\": 1e400}", "/a", "the number is too large for a double (line 2, column 7)"),
+            ("[-1e400]", "/0", "the number is too large for a double"),
+            (r#"["\ud800"]"#, "/0", "\\ud800 is half of a surrogate pair (line 1, column 3)"),
+            (r#"["é\udc00"]"#, "/0", "\\udc00 is half of a surrogate pair (line 1, column 4)"),
+            (r#"["\ud800\u0041"]"#, "/0", "\\ud800 is half"),
+            (r#"["\ud800\ud800"]"#, "/0", "\\ud800 is half"),
+            (r#"{"\ud800": 1}"#, "", "\\ud800 is half"),
+            (r#"["\u12g4"]"#, "/0", "`\\u` needs four hex digits"),
+            (r#"["\u+123"]"#, "/0", "`\\u` needs four hex digits"),
+            (r#"["\x"]"#, "/0", "this escape does not exist"),
+            ("[\"a\nb\"]", "/0", "the control character U+000A must be escaped"),
+            ("[\"abc", "/0", "a text has no closing quote"),
+            ("[01]", "/0", "this is not a JSON number"),
+            ("[-]", "/0", "this is not a JSON number"),
+            ("[1.]", "/0", "a digit is missing after the decimal point"),
+            ("[1e]", "/0", "a digit is missing in the exponent"),
+            ("[+1]", "/0", "this is not the beginning of a JSON value"),
+            ("[.5]", "/0", "this is not the beginning"),
+            ("[NaN]", "/0", "this is not the beginning"),
+            ("[tru]", "/0", "this is not the beginning"),
+            ("[1,]", "/1", "this is not the beginning"),
+            ("[1 2]", "", "a comma or `]` is missing"),
+            (r#"{"a" 1}"#, "/a", "a colon is missing"),
+            (r#"{"a": 1,}"#, "", "a member's name in double quotes is missing"),
+            (r#"{a: 1}"#, "", "a member's name in double quotes is missing"),
+            (r#"{"a": 1"#, "", "a comma or `}` is missing"),
+            ("", "", "the JSON ends too early"),
+            ("1 1", "", "something stands after the end"),
+            ("\u{feff}1", "", "this is not the beginning"),
+            ("// x\n1", "", "this is not the beginning"),
+        ] {
+            let (at, detail) = refused(json);
+            assert_eq!(at, path, "{json}");
+            assert!(detail.starts_with(complaint), "{json}: {detail}");
+        }
+        assert!(refused(b"\"\xff\"").1.contains("not UTF-8 at byte 1"));
+    }
+
+    #[test]
+    fn nesting_stops_at_sixty_four() {
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(parse_strict(nested(MAX_DEPTH).as_bytes()).is_ok());
+        assert!(refused(nested(MAX_DEPTH + 1)).1.starts_with("the JSON nests deeper than 64"));
+        assert!(refused("[".repeat(1_000_000)).1.starts_with("the JSON nests deeper than 64"));
+        assert!(refused("{\"a\":".repeat(100)).0.starts_with("/a/a/a"));
+    }
+
+    #[test]
+    fn text_is_kept_byte_for_byte() {
+        for text in ["e\u{301}", "é", " \r\n\t ", "\0", "\u{feff}\u{200b}\u{202e}\u{e0041}", "\u{1f600}"] {
+            let json = serde_json::to_vec(text).unwrap();
+            assert_eq!(parse_strict(&json).unwrap(), Value::String(text.into()));
+        }
+        assert_eq!(parse_strict(br#""\ud83d\ude00\u00e9\/\b\f""#).unwrap(), json!("\u{1f600}é/\u{8}\u{c}"));
+    }
+
+    #[test]
+    fn one_with_and_without_a_fraction_is_the_same_content() {
+        let digest = |json: &str| digest_of(&parse_strict(json.as_bytes()).unwrap());
+        assert_eq!(digest(r#"{"a": 1.0, "b": -0.0}"#), digest(r#"{ "b": 0, "a": 1e0 }"#));
+        assert_ne!(digest("[1]"), digest("[1.5]"));
+    }
+
+    #[test]
+    fn the_nul_character_is_refused_outside_of_content() {
+        let body = json!({ "content": { "body": "a\0" }, "rationale": "fine", "list": [{ "x\0": 1 }] });
+        assert_eq!(refuse_nul(&body, &["/content"]).unwrap_err().path.as_deref(), Some("/list/0/x\0"));
+        assert_eq!(refuse_nul(&body, &["/content", "/list"]), Ok(()));
+        assert_eq!(refuse_nul(&body, &["/list"]).unwrap_err().path.as_deref(), Some("/content/body"));
+        assert!(refuse_nul(&json!("\0"), &[]).is_err());
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-MAX_INTEGER..=MAX_INTEGER).prop_map(Value::from),
+            any::<f64>().prop_filter("finite", |n| n.is_finite()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..6).prop_map(|m| Value::Object(m.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_is_read_as_it_was_written(value in any_json()) {
+            // Doubles from 2^53 on that are whole are written without a fraction only by the canonical form.
+            let written = serde_json::to_vec(&value).unwrap();
+            prop_assert_eq!(canonical(&parse_strict(&written).unwrap()), canonical(&value));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused_and_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let strict = parse_strict(&bytes);
+            // Whoever is lenient reads at least what the strict reader reads, to the same value.
+            if let Ok(value) = strict {
+                prop_assert_eq!(canonical(&serde_json::from_slice::<Value>(&bytes).unwrap()), canonical(&value));
+            }
+        }
+
+        #[test]
+        fn json_like_text_is_read_alike(text in r#"[\[\]{},:"0-9eE+.\-\\u tfna-d]{0,40}"#) {
+            if let Ok(value) = parse_strict(text.as_bytes()) {
+                prop_assert_eq!(canonical(&serde_json::from_str::<Value>(&text).unwrap()), canonical(&value));
+            }
+        }
+    }
+}

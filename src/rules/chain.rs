@@ -111,3 +111,183 @@ pub fn moves_a_pointer(action: Action) -> bool {
             | Action::PointerRevive
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Actor, Subject};
+    use serde_json::{Map, json};
+
+    fn body(action: Action, detail: serde_json::Value) -> AuditBody {
+        AuditBody {
+            actor: Actor::person("ana"),
+            action,
+            subject: Subject("key:a.b".into()),
+            detail: detail.as_object().cloned().unwrap_or_default(),
+            nonce: "0".repeat(32),
+        }
+    }
+
+    fn sealed(count: u64) -> Vec<AuditEvent> {
+        let mut head = EMPTY;
+        let mut out = Vec::new();
+        for n in 1..=count {
+            let event = seal(&head, Timestamp(i64::try_from(n).unwrap() * 1000), body(Action::KeyUpdate, json!({ "n": n })));
+            head = ChainHead { seq: event.seq, event_id: event.event_id, at: event.at };
+            out.push(event);
+        }
+        out
+    }
+
+    /// The first break of a chain, as (seq, why).
+    fn broken(events: &[AuditEvent]) -> (u64, String) {
+        let mut head = EMPTY;
+        for event in events {
+            match verify(&head, event) {
+                Ok(next) => head = next,
+                Err(found) => return (found.seq, found.why),
+            }
+        }
+        panic!("the chain verifies")
+    }
+
+    #[test]
+    fn a_whole_chain_verifies_and_its_first_event_follows_zero() {
+        let events = sealed(5);
+        assert_eq!(events[0].prev_hash, Digest::ZERO);
+        let head = events.iter().try_fold(EMPTY, |head, event| verify(&head, event)).unwrap();
+        assert_eq!((head.seq, head.event_id, head.at), (5, events[4].event_id, Timestamp(5000)));
+    }
+
+    #[test]
+    fn a_changed_body_breaks_the_chain_at_its_number() {
+        let mut events = sealed(5);
+        events[2].body.as_mut().unwrap().detail.insert("n".into(), json!(4));
+        assert_eq!(broken(&events), (3, "what it says is not what was hashed".into()));
+    }
+
+    #[test]
+    fn a_changed_actor_nonce_action_or_subject_breaks_the_chain() {
+        let change: [fn(&mut AuditBody); 4] = [
+            |b| b.actor = Actor::person("eve"),
+            |b| b.nonce = "1".repeat(32),
+            |b| b.action = Action::KeyCreate,
+            |b| b.subject = Subject("key:a.c".into()),
+        ];
+        for change in change {
+            let mut events = sealed(3);
+            change(events[1].body.as_mut().unwrap());
+            assert_eq!(broken(&events).0, 2);
+        }
+    }
+
+    #[test]
+    fn a_changed_body_with_its_hash_made_to_fit_breaks_the_event_hash() {
+        let mut events = sealed(5);
+        events[2].body = Some(body(Action::KeyUpdate, json!({ "n": 4 })));
+        events[2].body_hash = body_hash(events[2].body.as_ref().unwrap());
+        assert!(broken(&events).1.starts_with("its hash is sha256:"), "{:?}", broken(&events));
+        assert_eq!(broken(&events).0, 3);
+    }
+
+    #[test]
+    fn an_event_that_was_sealed_anew_breaks_the_chain_at_the_next() {
+        let mut events = sealed(5);
+        let head = ChainHead { seq: 2, event_id: events[1].event_id, at: events[1].at };
+        events[2] = seal(&head, Timestamp(3000), body(Action::KeyUpdate, json!({ "n": 4 })));
+        let (seq, why) = broken(&events);
+        assert_eq!(seq, 4);
+        assert!(why.starts_with("it follows "), "{why}");
+    }
+
+    #[test]
+    fn a_missing_event_is_named_by_its_number() {
+        let mut events = sealed(5);
+        events.remove(2);
+        assert_eq!(broken(&events), (3, "event #4 stands in its place".into()));
+    }
+
+    #[test]
+    fn events_in_another_order_break_the_chain() {
+        let mut events = sealed(5);
+        events.swap(1, 2);
+        assert_eq!(broken(&events), (2, "event #3 stands in its place".into()));
+    }
+
+    #[test]
+    fn an_event_given_twice_breaks_the_chain() {
+        let mut events = sealed(3);
+        let twice = events[1].clone();
+        events.insert(2, twice);
+        assert_eq!(broken(&events), (3, "event #2 stands in its place".into()));
+    }
+
+    #[test]
+    fn renumbered_events_break_the_chain() {
+        let mut events = sealed(5);
+        events.remove(1);
+        for (event, seq) in events.iter_mut().zip(1..) {
+            event.seq = seq;
+        }
+        assert_eq!(broken(&events).0, 2);
+    }
+
+    #[test]
+    fn a_changed_time_breaks_the_chain() {
+        let mut events = sealed(3);
+        events[1].at = Timestamp(2001);
+        assert!(broken(&events).1.starts_with("its hash is"));
+        events[1].at = Timestamp(1);
+        assert!(broken(&events).1.contains("is before that of the event before"));
+    }
+
+    #[test]
+    fn a_body_may_be_withheld_only_where_that_is_said() {
+        let mut events = sealed(3);
+        events[1].body = None;
+        assert_eq!(broken(&events), (2, "its body is missing".into()));
+        events[1].redacted = true;
+        assert!(events.iter().try_fold(EMPTY, |head, event| verify(&head, event)).is_ok());
+    }
+
+    #[test]
+    fn time_never_runs_backwards_even_when_the_clock_does() {
+        let head = ChainHead { seq: 1, event_id: Digest::ZERO, at: Timestamp(500) };
+        let event = seal(&head, Timestamp(400), body(Action::KeyUpdate, json!({})));
+        assert_eq!(event.at, Timestamp(500));
+        assert!(verify(&head, &event).is_ok());
+    }
+
+    #[test]
+    fn folding_the_after_states_rebuilds_every_pointer() {
+        let pointer = |environment: &str, revision: i64| EnvironmentPointer {
+            key_id: "a.b".parse().unwrap(),
+            environment: environment.parse().unwrap(),
+            digest: Digest::ZERO,
+            rollout_pct: crate::model::BasisPoints::ALL,
+            killed: false,
+            updated_at: Timestamp(revision),
+            revision,
+            baseline_digest: None,
+            held: false,
+            plan: Vec::new(),
+            next_step_at: None,
+        };
+        let mut events = Vec::new();
+        for (action, after) in [
+            (Action::PromotionApply, pointer("dev", 1)),
+            (Action::PromotionApply, pointer("production", 1)),
+            (Action::PointerKill, EnvironmentPointer { killed: true, ..pointer("production", 2) }),
+            // What does not move a pointer does not count, whatever its detail holds.
+            (Action::PromotionApprove, pointer("dev", 9)),
+        ] {
+            let detail = json!({ "pointer": after });
+            events.push(seal(&EMPTY, Timestamp(0), body(action, detail)));
+        }
+        events.push(seal(&EMPTY, Timestamp(0), AuditBody { detail: Map::new(), ..body(Action::PromotionApply, json!({})) }));
+        let folded = fold(&events);
+        assert_eq!(folded.len(), 2);
+        assert_eq!(folded[&("a.b".parse().unwrap(), "dev".parse().unwrap())], pointer("dev", 1));
+        assert!(folded[&("a.b".parse().unwrap(), "production".parse().unwrap())].killed);
+    }
+}

@@ -180,3 +180,146 @@ fn warnings(content: &Content, used: &Used) -> Vec<String> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Actor, Timestamp};
+    use crate::rules::canonical::fragment_digest;
+    use serde_json::json;
+
+    fn fragment(name: &str, body: &str) -> Fragment {
+        Fragment {
+            fragment_id: uuid::Uuid::nil(),
+            digest: fragment_digest(name, body),
+            name: name.into(),
+            owning_group: "g".into(),
+            body: body.into(),
+            author: Actor::person("dee"),
+            created_at: Timestamp(0),
+        }
+    }
+
+    fn checked(content: Value, fragments: &[Fragment]) -> Result<Checked, Refusal> {
+        let mut whole = json!({ "key": "a.b", "format": "template", "body": "" });
+        whole.as_object_mut().unwrap().extend(content.as_object().unwrap().clone());
+        check(serde_json::from_value(whole).unwrap(), &fragments.iter().map(|f| (f.digest, f.clone())).collect())
+    }
+
+    fn variable(name: &str, kind: &str, default: Value) -> Value {
+        json!({ "name": name, "type": kind, "required": false, "default": default })
+    }
+
+    #[test]
+    fn what_is_left_out_is_filled_before_the_digest() {
+        let bytes = checked(json!({ "format": "text", "body": "hi" }), &[]).unwrap().bytes;
+        let whole = r#"{"body":"hi","format":"text","fragments":{},"key":"a.b","model_pin":null,"parameters":{},"schema":1,"variables":[]}"#;
+        assert_eq!(String::from_utf8(bytes).unwrap(), whole);
+    }
+
+    #[test]
+    fn what_is_no_content_is_refused_with_its_place() {
+        let tone = fragment("tone", "Be brief.");
+        let calls = fragment("calls", "{{ name() }}");
+        let nested = fragment("nested", "{% include \"tone\" %}");
+        let pin = |f: &Fragment| json!({ f.name.clone(): f.digest });
+        for (content, path, complaint) in [
+            (json!({ "schema": 2 }), "/schema", "the content schema is always 1"),
+            (json!({ "model_pin": " " }), "/model_pin", "a model pin is not blank"),
+            (json!({ "model_pin": "a\u{0}" }), "/model_pin", "a model pin has no control characters"),
+            (json!({ "model_pin": "a".repeat(201) }), "/model_pin", "a model pin has 200 bytes"),
+            (json!({ "format": "text", "body": 1 }), "/body", "the body of a text is a text"),
+            (json!({ "format": "template", "body": [] }), "/body", "the body of a template is a text"),
+            (json!({ "format": "chat", "body": "x" }), "/body", "the body of a chat is a list of messages"),
+            (json!({ "format": "chat", "body": [] }), "/body", "a chat has one message at least"),
+            (json!({ "format": "chat", "body": [{ "role": "user" }] }), "/body/0", "a message is"),
+            (json!({ "format": "chat", "body": [{ "role": "user", "content": "", "x": 1 }] }), "/body/0", "a message is"),
+            (json!({ "format": "chat", "body": [{ "role": "Boss", "content": "" }] }), "/body/0/role", "a role is a word"),
+            (json!({ "format": "chat", "body": [{ "placeholder": "1" }] }), "/body/0/placeholder", "a placeholder has"),
+            (
+                json!({ "format": "chat", "body": [{ "placeholder": "h" }, { "placeholder": "h" }] }),
+                "/body/1/placeholder",
+                "a placeholder has",
+            ),
+            (
+                json!({ "format": "chat", "body": [{ "role": "user", "content": "a\n{{ x }}" }] }),
+                "/body/0/content",
+                "line 2, column 4: \"x\" is not declared",
+            ),
+            (json!({ "body": "{{ x }}" }), "/body", "line 1, column 4: \"x\" is not declared"),
+            (
+                json!({ "format": "text", "body": "", "variables": [variable("x", "string", Value::Null)] }),
+                "/variables",
+                "a text is literal",
+            ),
+            (json!({ "format": "json", "body": {}, "fragments": pin(&tone) }), "/fragments", "a json is literal"),
+            (
+                json!({ "variables": [variable("_x", "string", json!(""))] }),
+                "/variables/0/name",
+                "\"_x\" is not a variable's name",
+            ),
+            (
+                json!({ "variables": [variable("loop", "json", json!(1))] }),
+                "/variables/0/name",
+                "\"loop\" is not a variable's name",
+            ),
+            (
+                json!({ "variables": [variable("x", "string", json!("")), variable("x", "json", json!(1))] }),
+                "/variables/1/name",
+                "the variable \"x\" is declared twice",
+            ),
+            (json!({ "variables": [variable("x", "string", json!(1))] }), "/variables/0/default", "the default of \"x\" is not"),
+            (
+                json!({ "variables": [variable("x", "integer", json!(1.5))] }),
+                "/variables/0/default",
+                "the default of \"x\" is not",
+            ),
+            (
+                json!({ "variables": [variable("x", "number", json!("1"))] }),
+                "/variables/0/default",
+                "the default of \"x\" is not",
+            ),
+            (json!({ "variables": [variable("x", "boolean", json!(0))] }), "/variables/0/default", "the default of \"x\" is not"),
+            (json!({ "fragments": { "other": tone.digest } }), "/fragments/other", "sha256:"),
+            (json!({ "fragments": { "tone": Digest::ZERO } }), "/fragments/tone", "there is no fragment revision"),
+            (json!({ "fragments": { "a/B": tone.digest } }), "/fragments/a~1B", "fragment name is not segments"),
+            (json!({ "fragments": pin(&calls) }), "/fragments/calls", "in the fragment calls: line 1, column 4: calls are not"),
+            (
+                json!({ "fragments": { "nested": nested.digest, "tone": tone.digest } }),
+                "/fragments/nested",
+                "in the fragment nested: line 1, column 12: the fragment \"tone\" is not pinned here",
+            ),
+            (json!({ "body": "{% include \"tone\" %}" }), "/body", "line 1, column 12: the fragment \"tone\" is not pinned"),
+        ] {
+            let refusal =
+                checked(content.clone(), &[tone.clone(), calls.clone(), nested.clone()]).expect_err(&content.to_string());
+            assert_eq!(refusal.path.as_deref(), Some(path), "{content}: {refusal}");
+            assert!(refusal.detail.starts_with(complaint), "{content}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn what_is_odd_but_allowed_is_a_warning() {
+        let tone = fragment("tone", "Be brief, {{ name }}.");
+        let warned = |content: Value| checked(content, std::slice::from_ref(&tone)).unwrap().warnings;
+        let name = variable("name", "string", json!("you"));
+        assert_eq!(warned(json!({ "body": "\r\n", "variables": [name.clone()] })).len(), 2);
+        // A variable that only a pinned fragment reads is used.
+        let pinned =
+            json!({ "body": "{% include \"tone\" %}", "fragments": { "tone": tone.digest }, "variables": [name.clone()] });
+        assert_eq!(warned(pinned), Vec::<String>::new());
+        let idle = warned(json!({ "body": "{{ name }}", "fragments": { "tone": tone.digest }, "variables": [name] }));
+        assert_eq!(idle, ["the fragment \"tone\" is pinned and not included"]);
+        let absent = warned(json!({ "body": "{{ x }}", "variables": [variable("x", "string", Value::Null)] }));
+        assert_eq!(absent, ["the variable \"x\" may be absent: read it as `x | default(…)`"]);
+    }
+
+    #[test]
+    fn the_order_of_variables_counts_and_the_order_of_members_does_not() {
+        let (x, y) = (variable("x", "json", json!({ "b": 1, "a": 2 })), variable("y", "json", json!(1)));
+        let digest = |content: Value| checked(content, &[]).unwrap().digest;
+        assert_ne!(digest(json!({ "variables": [x.clone(), y.clone()] })), digest(json!({ "variables": [y, x.clone()] })));
+        let reordered = variable("x", "json", json!({ "a": 2, "b": 1.0 }));
+        assert_eq!(digest(json!({ "variables": [x] })), digest(json!({ "variables": [reordered] })));
+    }
+}

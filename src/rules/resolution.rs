@@ -111,3 +111,116 @@ impl Trace {
         Chosen { digest, reason, bucket, steps: self.steps }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Timestamp, UnitType};
+    use crate::rules::bucketing::unit_hash;
+    use ResolutionReason::{Baseline, Killed, KilledNoDefault, NoBaseline, Rollout, Static, UnitMissing};
+    use proptest::prelude::*;
+
+    const A: Digest = Digest([1; 32]);
+    const B: Digest = Digest([2; 32]);
+    const SAFE: Digest = Digest([3; 32]);
+
+    fn key(safe_default_digest: Option<Digest>) -> ConfigKey {
+        ConfigKey {
+            key_id: "a.b".parse().unwrap(),
+            namespace: "a".into(),
+            owning_group: "g".into(),
+            unit_type: UnitType::User,
+            confidential: false,
+            safe_default_digest,
+            description: String::new(),
+            archived: false,
+            created_at: Timestamp(0),
+        }
+    }
+    fn pointer(points: u16, baseline_digest: Option<Digest>, killed: bool) -> EnvironmentPointer {
+        EnvironmentPointer {
+            key_id: "a.b".parse().unwrap(),
+            environment: "production".parse().unwrap(),
+            digest: A,
+            rollout_pct: BasisPoints::new(points).unwrap(),
+            killed,
+            updated_at: Timestamp(0),
+            revision: 3,
+            baseline_digest,
+            held: false,
+            plan: Vec::new(),
+            next_step_at: None,
+        }
+    }
+    fn got(key: &ConfigKey, pointer: &EnvironmentPointer, unit: Option<&str>, bad: &[Digest]) -> Chosen {
+        let hash = unit.map(|unit| unit_hash(&[0; 32], UnitType::User, unit).unwrap());
+        let quarantined = |digest: &Digest| bad.contains(digest);
+        resolve(&Facts { key, pointer, quarantined: &quarantined, unit_hash: hash.as_deref(), explain: true })
+    }
+
+    #[test]
+    fn each_state_of_a_pointer_has_its_answer() {
+        // A unit inside half of the units, and one outside.
+        let in_half = |unit: &&String| got(&key(None), &pointer(5000, None, false), Some(unit), &[]).reason == Rollout;
+        let units: Vec<String> = (0..100).map(|n| format!("u{n}")).collect();
+        let (inside, outside) = (units.iter().find(in_half).unwrap(), units.iter().find(|u| !in_half(u)).unwrap());
+        let (inside, outside) = (Some(inside.as_str()), Some(outside.as_str()));
+        let none = None::<&str>;
+        for (safe, points, baseline, killed, unit, bad, digest, reason) in [
+            (None, 10_000, None, false, none, &[][..], Some(A), Static),
+            (None, 10_000, Some(B), false, outside, &[], Some(A), Static),
+            (None, 5000, Some(B), false, inside, &[], Some(A), Rollout),
+            (None, 5000, Some(B), false, outside, &[], Some(B), Baseline),
+            (None, 5000, None, false, outside, &[], None, NoBaseline),
+            (None, 5000, Some(B), false, none, &[], Some(B), UnitMissing),
+            (None, 5000, None, false, none, &[], None, UnitMissing),
+            (None, 0, Some(B), false, inside, &[], Some(B), Baseline),
+            (None, 0, Some(B), false, none, &[], Some(B), Baseline),
+            (None, 0, None, false, none, &[], None, NoBaseline),
+            // A quarantined baseline is no value; a quarantined digest that serves goes on serving.
+            (None, 5000, Some(B), false, outside, &[B], None, NoBaseline),
+            (None, 5000, Some(B), false, none, &[B], None, UnitMissing),
+            (None, 5000, Some(B), false, inside, &[A], Some(A), Rollout),
+            (None, 10_000, None, false, none, &[A], Some(A), Static),
+            // Killed: the safe default and nothing else, whatever the share.
+            (Some(SAFE), 10_000, Some(B), true, inside, &[], Some(SAFE), Killed),
+            (Some(SAFE), 5000, Some(B), true, outside, &[], Some(SAFE), Killed),
+            (None, 5000, Some(B), true, outside, &[], None, KilledNoDefault),
+            (Some(SAFE), 10_000, None, true, none, &[SAFE], None, KilledNoDefault),
+            (Some(A), 10_000, None, true, none, &[], None, KilledNoDefault),
+        ] {
+            let chosen = got(&key(safe), &pointer(points, baseline, killed), unit, bad);
+            assert_eq!((chosen.digest, chosen.reason), (digest, reason), "{chosen:?}");
+            let drew = matches!(reason, Rollout | Baseline | NoBaseline) && unit.is_some();
+            assert_eq!(chosen.bucket.is_some(), drew, "{chosen:?}");
+        }
+    }
+
+    #[test]
+    fn explaining_says_each_step_and_changes_no_answer() {
+        let (key, pointer) = (key(None), pointer(2500, Some(B), false));
+        let explained = got(&key, &pointer, Some("u1"), &[]);
+        let steps: Vec<&str> = explained.steps.iter().map(|step| step.step.as_str()).collect();
+        assert_eq!(steps, ["pointer", "killed", "rollout", "answer"]);
+        let hash = unit_hash(&[0; 32], UnitType::User, "u1").unwrap();
+        let facts = Facts { key: &key, pointer: &pointer, quarantined: &|_| false, unit_hash: Some(&hash), explain: false };
+        assert_eq!(resolve(&facts), Chosen { steps: Vec::new(), ..explained });
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_gets_a_killed_digest(unit in proptest::option::of("[a-z]{1,8}"), points in 0_u16..=10_000, safe in 1_u8..4, base in 1_u8..4) {
+            let pointer = pointer(points, Some(Digest([base; 32])), true);
+            let chosen = got(&key(Some(Digest([safe; 32]))), &pointer, unit.as_deref(), &[]);
+            prop_assert_ne!(chosen.digest, Some(A));
+        }
+
+        #[test]
+        fn a_unit_once_inside_stays_inside(unit in "[a-z]{1,8}", low in 0_u16..=10_000, high in 0_u16..=10_000) {
+            let (low, high) = (low.min(high), low.max(high));
+            let at = |points| got(&key(None), &pointer(points, Some(B), false), Some(&unit), &[]).digest == Some(A);
+            prop_assert!(!at(low) || at(high));
+            prop_assert!(at(10_000) && !at(0));
+        }
+    }
+}

@@ -54,3 +54,43 @@ impl Statement {
 pub fn policy_digest(rule: &EnvironmentRule) -> Digest {
     digest_of(rule)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BasisPoints, PlanStep};
+
+    #[test]
+    fn whatever_is_under_a_statement_changes_it() {
+        let digest = |byte: u8| Some(Digest([byte; 32]));
+        let statement = Statement {
+            act: Act::Promote,
+            key: "a.b".parse().unwrap(),
+            environment: "production".parse().unwrap(),
+            from: digest(1),
+            to: digest(2),
+            baseline: digest(1),
+            plan: Some(vec![PlanStep(BasisPoints::ALL, None)]),
+            safe_default: digest(3),
+            policy_digest: Digest([4; 32]),
+        };
+        let change: [fn(&mut Statement); 11] = [
+            |s| s.act = Act::Revive,
+            |s| s.key = "a.c".parse().unwrap(),
+            |s| s.environment = "staging".parse().unwrap(),
+            |s| s.from = None,
+            |s| s.to = Some(Digest([9; 32])),
+            |s| s.baseline = None,
+            |s| s.plan = None,
+            |s| s.plan = Some(vec![PlanStep(BasisPoints::ALL, Some(1))]),
+            |s| s.plan = Some(vec![PlanStep(BasisPoints::ZERO, None)]),
+            |s| s.safe_default = None,
+            |s| s.policy_digest = Digest::ZERO,
+        ];
+        for (at, change) in change.iter().enumerate() {
+            let mut changed = statement.clone();
+            change(&mut changed);
+            assert_ne!(changed.digest(), statement.digest(), "change {at}");
+        }
+    }
+}

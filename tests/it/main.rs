@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "tests")]
 
 mod architecture;
+mod golden;
 mod hidden;
 mod prose;
 mod storage;
