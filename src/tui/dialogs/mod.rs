@@ -10,6 +10,8 @@ pub mod arming;
 mod blast;
 pub(crate) mod desk;
 mod dialog;
+#[cfg(test)]
+mod fixture;
 pub(crate) mod form;
 mod kill;
 pub(crate) mod known;
