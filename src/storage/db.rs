@@ -134,9 +134,9 @@ impl Db {
 
     /// Opens a PostgreSQL database.
     async fn open_postgres(options: PgConnectOptions) -> Result<Self, StorageError> {
+        const SQL: &str = "SELECT datcollate FROM pg_database WHERE datname = current_database()";
         let pool = PgPoolOptions::new().max_connections(12).acquire_timeout(Duration::from_secs(10));
         let pool = pool.connect_with(options).await?;
-        const SQL: &str = "SELECT datcollate FROM pg_database WHERE datname = current_database()";
         let (collation,): (String,) = sqlx::query_as(SQL).fetch_one(&pool).await?;
         // Lists are walked in byte order, as on SQLite; another order would skip keys between pages.
         if !matches!(collation.as_str(), "C" | "POSIX" | "C.UTF-8" | "C.utf8") {

@@ -34,26 +34,19 @@ impl Verb for SaveVersion {
             fragment_bodies: bodies.clone(),
             warnings: checked.warnings.clone(),
         };
-        match work.conn.version_get(&checked.digest).await? {
-            Some(there) => {
-                let saved = self.again(work, there).await?;
-                let Outcome { answer: version, created, event, changes } = saved;
-                let mut answer = view(version, &checked);
-                if answer.version.authors.len() > 1 {
-                    let others = others(&answer.version, work.actor());
-                    answer
-                        .warnings
-                        .push(format!("the same content was saved by {}; none of you can approve it", others.join(", ")));
-                }
-                Ok(Outcome { answer, created, event, changes })
+        if let Some(there) = work.conn.version_get(&checked.digest).await? {
+            let Outcome { answer: version, created, event, changes } = self.again(work, there).await?;
+            let mut answer = view(version, &checked);
+            if answer.version.authors.len() > 1 {
+                let others = others(&answer.version, work.actor()).join(", ");
+                answer.warnings.push(format!("the same content was saved by {others}; none of you can approve it"));
             }
-            None => {
-                let version = self.first(work, &checked).await?;
-                let detail = self.detail(&version);
-                let subject = Subject::digest(&version.digest);
-                Ok(Outcome::done(view(version, &checked), Action::VersionDraft, subject, &detail).created())
-            }
+            return Ok(Outcome { answer, created, event, changes });
         }
+        let version = self.first(work, &checked).await?;
+        let detail = self.detail(&version);
+        let subject = Subject::digest(&version.digest);
+        Ok(Outcome::done(view(version, &checked), Action::VersionDraft, subject, &detail).created())
     }
 }
 

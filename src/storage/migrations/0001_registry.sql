@@ -155,7 +155,7 @@ CREATE INDEX promotion_change ON promotion (change, promotion_id) WHERE change I
 CREATE INDEX promotion_applied ON promotion (key_id, environment, applied_seq) WHERE applied_seq IS NOT NULL;
 CREATE INDEX promotion_open ON promotion (key_id, environment, promotion_id) WHERE state = 'open';
 CREATE INDEX promotion_open_version ON promotion (to_digest) WHERE state = 'open';
-CREATE INDEX promotion_expiry ON promotion (expires_at) WHERE state = 'open';
+CREATE INDEX promotion_expiry ON promotion (state, expires_at);
 CREATE INDEX promotion_owed ON promotion (promotion_id) WHERE review_owed OR note_due_at IS NOT NULL;
 
 CREATE TABLE approval (

@@ -46,6 +46,7 @@ impl Place {
 }
 
 /// Runs one case on each engine, each time on a fresh database.
+#[expect(clippy::needless_pass_by_value, reason = "cases are closures written in place")]
 pub fn on_each_engine(case: impl AsyncFn(&Place)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {

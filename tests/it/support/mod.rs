@@ -1,3 +1,4 @@
 //! What several subjects' tests stand on.
 
 pub mod engines;
+pub mod rows;
