@@ -119,7 +119,7 @@ fn start(cli: Cli) -> Done {
     let done = match cli.command {
         Some(command) => runtime.block_on(dispatch(&context, command)),
         #[cfg(feature = "tui")]
-        None => cli.terminal.open(&context, &runtime),
+        None => runtime.block_on(cli.terminal.open(&context)),
         #[cfg(not(feature = "tui"))]
         None => Err(Failure::usage("no command").hint("`countersign help` lists them")),
     };

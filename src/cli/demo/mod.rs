@@ -1,11 +1,20 @@
 //! `demo`: an embedded registry on loopback with content worth reading, people, and traffic.
 
 mod colleague;
+mod house;
 mod people;
 mod seed;
 
 use super::context::Context;
 use super::exit::{Done, Failure};
+use super::output::note;
+use super::terminal::Terminal;
+use house::House;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
 
 pub use people::People;
 
@@ -15,7 +24,7 @@ pub struct Demo {
     /// Only the registry: print its address and where the tokens are
     #[arg(long)]
     pub no_tui: bool,
-    /// The port to listen on; a free one unless given
+    /// The port to listen on; the last one or a free one unless given
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
     /// Whose terminal to open: ana, bob, carol or dee
@@ -24,6 +33,8 @@ pub struct Demo {
     /// Start over: what the demo held is deleted
     #[arg(long)]
     pub fresh: bool,
+    #[command(flatten)]
+    pub terminal: Terminal,
 }
 
 /// The colleague's process (started by `demo`)
@@ -33,12 +44,64 @@ pub struct Colleague {
     pub dir: std::path::PathBuf,
 }
 
-/// Runs the command.
-pub async fn run(_context: &Context, _args: Demo) -> Done {
-    Err(Failure::failed("not there yet"))
+/// Runs the command: the first `demo` serves, a second one attaches to it.
+pub async fn run(context: &Context, args: Demo) -> Done {
+    let dir = context.paths.demo_dir();
+    let (mut ends, mut interrupts) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    match House::enter(&dir, args.fresh)? {
+        None => {
+            let people = house::of_the_running(&dir).await?;
+            note(&format!("attached to the demo at {}", people.server));
+            show(context, &args, &people).await
+        }
+        Some(house) => {
+            let open = house.open(args.port);
+            let open = tokio::select! {
+                open = open => open?,
+                _ = ends.recv() => return Ok(()),
+                _ = interrupts.recv() => return Ok(()),
+            };
+            let shown = show(context, &args, &open.people).await;
+            if args.no_tui && shown.is_ok() {
+                tokio::select! {
+                    _ = ends.recv() => {}
+                    _ = interrupts.recv() => {}
+                    () = open.broke() => {}
+                }
+            }
+            let closed = open.close().await;
+            shown.and(closed)
+        }
+    }
 }
 
-/// Runs the colleague until its parent is gone.
+/// The terminal, or where things are.
+async fn show(context: &Context, args: &Demo, people: &People) -> Done {
+    let client = people.client(&format!("person:{}", args.person))?;
+    let dir = context.paths.demo_dir();
+    if args.no_tui {
+        let file = People::file(&dir);
+        let body = serde_json::json!({ "server": people.server, "tokens": file });
+        return context.out.answer(&body, |_, _| format!("{}\ntokens {}", people.server, file.display()));
+    }
+    args.terminal.clone().run(context, client, &dir).await
+}
+
+/// Starts the colleague as a process of its own, which ends with this one.
+fn colleague_program(dir: &Path) -> Result<Child, Failure> {
+    let program = std::env::current_exe()?;
+    let mut command = Command::new(program);
+    command.arg("demo-colleague").arg(dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    Ok(command.spawn()?)
+}
+
+/// Runs the colleague until its parent is gone: then standard input ends.
 pub async fn colleague(_context: &Context, args: Colleague) -> Done {
-    colleague::work(&People::read(&args.dir)?).await
+    let people = People::read(&args.dir)?;
+    // The parent holds the other end and never writes.
+    let parent = tokio::task::spawn_blocking(|| std::io::stdin().lock().read(&mut [0; 1]));
+    tokio::select! {
+        done = colleague::work(&people) => done,
+        _ = parent => Ok(()),
+    }
 }
