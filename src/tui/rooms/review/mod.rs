@@ -2,6 +2,7 @@
 
 mod lines;
 mod page;
+mod reading;
 mod state;
 mod update;
 mod view;

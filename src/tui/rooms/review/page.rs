@@ -78,6 +78,13 @@ impl Page {
     pub(crate) fn structure_is_above(&self) -> bool {
         self.structure.len() <= usize::from(self.options.above)
     }
+    /// Whether text is missing at the end of a line.
+    pub(crate) fn is_cut(&self, line: usize) -> bool {
+        match &self.lines[line].cells {
+            Cells::Whole(half) => half.cut,
+            Cells::Split(old, new) => [old, new].into_iter().flatten().any(|half| half.cut),
+        }
+    }
     /// Columns before the text of a half: bar or space, number, space, sign, space.
     pub(crate) fn margin(&self) -> usize {
         self.gutter + 4
@@ -217,7 +224,9 @@ impl Builder {
         let drawn: Vec<Vec<Cells>> = blocks.iter().map(|b| rows(b, self.shape)).collect();
         let keep = usize::from(change_follows && drawn.last().is_some_and(|rows| rows.len() <= CONTEXT));
         let folded = blocks.len() - keep;
-        let fold = (folded > 0 && !self.page.options.effective).then_some(self.page.folds);
+        // A fold of one line would save nothing.
+        let worth = drawn.iter().take(folded).map(Vec::len).sum::<usize>() > 1;
+        let fold = (worth && !self.page.options.effective).then_some(self.page.folds);
         if let Some(fold) = fold {
             let hint = if fold == 0 { " (z to unfold)" } else { "" };
             let words = match folded {
