@@ -273,6 +273,8 @@ CREATE TABLE token (
   revoked_at BIGINT
 );
 
+CREATE INDEX token_actor ON token (actor, owner);
+
 -- First answers of writes that carried an Idempotency-Key; only successes, never a secret.
 CREATE TABLE idempotency (
   actor TEXT NOT NULL,
