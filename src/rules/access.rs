@@ -127,8 +127,7 @@ impl Need {
         match self {
             Self::Read => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Admin],
             Self::Resolve => &[Service, Public, Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer],
-            Self::Audit => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Auditor, Admin],
-            Self::PolicyRead => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Auditor, Admin],
+            Self::Audit | Self::PolicyRead => &[Reader, Author, Approver, Releaser, Oncall, Evaluator, Importer, Auditor, Admin],
             Self::TokensRead => &[Auditor, Admin],
             Self::Draft => &[Author, Importer],
             Self::Import => &[Importer],

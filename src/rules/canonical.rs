@@ -147,7 +147,7 @@ mod tests {
             ("[1 2]", "", "a comma or `]` is missing"),
             (r#"{"a" 1}"#, "/a", "a colon is missing"),
             (r#"{"a": 1,}"#, "", "a member's name in double quotes is missing"),
-            (r#"{a: 1}"#, "", "a member's name in double quotes is missing"),
+            ("{a: 1}", "", "a member's name in double quotes is missing"),
             (r#"{"a": 1"#, "", "a comma or `}` is missing"),
             ("", "", "the JSON ends too early"),
             ("1 1", "", "something stands after the end"),

@@ -118,7 +118,7 @@ mod tests {
     use crate::model::{Actor, Subject};
     use serde_json::{Map, json};
 
-    fn body(action: Action, detail: serde_json::Value) -> AuditBody {
+    fn body(action: Action, detail: &serde_json::Value) -> AuditBody {
         AuditBody {
             actor: Actor::person("ana"),
             action,
@@ -132,7 +132,7 @@ mod tests {
         let mut head = EMPTY;
         let mut out = Vec::new();
         for n in 1..=count {
-            let event = seal(&head, Timestamp(i64::try_from(n).unwrap() * 1000), body(Action::KeyUpdate, json!({ "n": n })));
+            let event = seal(&head, Timestamp(i64::try_from(n).unwrap() * 1000), body(Action::KeyUpdate, &json!({ "n": n })));
             head = ChainHead { seq: event.seq, event_id: event.event_id, at: event.at };
             out.push(event);
         }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_changed_body_with_its_hash_made_to_fit_breaks_the_event_hash() {
         let mut events = sealed(5);
-        events[2].body = Some(body(Action::KeyUpdate, json!({ "n": 4 })));
+        events[2].body = Some(body(Action::KeyUpdate, &json!({ "n": 4 })));
         events[2].body_hash = body_hash(events[2].body.as_ref().unwrap());
         assert!(broken(&events).1.starts_with("its hash is sha256:"), "{:?}", broken(&events));
         assert_eq!(broken(&events).0, 3);
@@ -194,7 +194,7 @@ mod tests {
     fn an_event_that_was_sealed_anew_breaks_the_chain_at_the_next() {
         let mut events = sealed(5);
         let head = ChainHead { seq: 2, event_id: events[1].event_id, at: events[1].at };
-        events[2] = seal(&head, Timestamp(3000), body(Action::KeyUpdate, json!({ "n": 4 })));
+        events[2] = seal(&head, Timestamp(3000), body(Action::KeyUpdate, &json!({ "n": 4 })));
         let (seq, why) = broken(&events);
         assert_eq!(seq, 4);
         assert!(why.starts_with("it follows "), "{why}");
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn time_never_runs_backwards_even_when_the_clock_does() {
         let head = ChainHead { seq: 1, event_id: Digest::ZERO, at: Timestamp(500) };
-        let event = seal(&head, Timestamp(400), body(Action::KeyUpdate, json!({})));
+        let event = seal(&head, Timestamp(400), body(Action::KeyUpdate, &json!({})));
         assert_eq!(event.at, Timestamp(500));
         assert!(verify(&head, &event).is_ok());
     }
@@ -282,9 +282,9 @@ mod tests {
             (Action::PromotionApprove, pointer("dev", 9)),
         ] {
             let detail = json!({ "pointer": after });
-            events.push(seal(&EMPTY, Timestamp(0), body(action, detail)));
+            events.push(seal(&EMPTY, Timestamp(0), body(action, &detail)));
         }
-        events.push(seal(&EMPTY, Timestamp(0), AuditBody { detail: Map::new(), ..body(Action::PromotionApply, json!({})) }));
+        events.push(seal(&EMPTY, Timestamp(0), AuditBody { detail: Map::new(), ..body(Action::PromotionApply, &json!({})) }));
         let folded = fold(&events);
         assert_eq!(folded.len(), 2);
         assert_eq!(folded[&("a.b".parse().unwrap(), "dev".parse().unwrap())], pointer("dev", 1));

@@ -182,6 +182,7 @@ fn warnings(content: &Content, used: &Used) -> Vec<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 mod tests {
     use super::*;
     use crate::model::{Actor, Timestamp};

@@ -85,8 +85,8 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn table(&self) -> Result<Table<'a>, Refusal> {
-        let table = self.value.get_ref().as_table().ok_or_else(|| self.kind("a table"))?;
-        Ok(Table { source: self.source, span: self.value.span(), table })
+        let entries = self.value.get_ref().as_table().ok_or_else(|| self.kind("a table"))?;
+        Ok(Table { source: self.source, span: self.value.span(), entries })
     }
 
     /// A list of texts that each stand once; `read` reads and checks one.
@@ -109,13 +109,13 @@ impl<'a> Node<'a> {
 pub(super) struct Table<'a> {
     source: &'a str,
     span: Range<usize>,
-    table: &'a DeTable<'a>,
+    entries: &'a DeTable<'a>,
 }
 
 impl<'a> Table<'a> {
     /// The whole document.
-    pub(super) fn document(source: &'a str, table: &'a DeTable<'a>) -> Self {
-        Self { source, span: 0..0, table }
+    pub(super) fn document(source: &'a str, entries: &'a DeTable<'a>) -> Self {
+        Self { source, span: 0..0, entries }
     }
 
     /// A complaint about the line where the table begins.
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
     /// Refuses names that are not `known`, and those in `later` as not supported.
     pub(super) fn only(&self, known: &[&str], later: &[&str]) -> Result<(), Refusal> {
         // In the order of the text, so that the first complaint is about the first place.
-        let mut names: Vec<_> = self.table.iter().map(|(name, _)| (name.span(), name.get_ref().as_ref())).collect();
+        let mut names: Vec<_> = self.entries.iter().map(|(name, _)| (name.span(), name.get_ref().as_ref())).collect();
         names.sort_by_key(|(span, _)| span.start);
         for (span, name) in names {
             if later.contains(&name) {
@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn get(&self, name: &'a str) -> Option<Node<'a>> {
-        self.table.get(name).map(|value| Node { source: self.source, name, value })
+        self.entries.get(name).map(|value| Node { source: self.source, name, value })
     }
 
     pub(super) fn need(&self, name: &'a str) -> Result<Node<'a>, Refusal> {
@@ -169,7 +169,7 @@ impl<'a> Table<'a> {
     pub(super) fn named(&self, name: &'a str) -> Result<Vec<(&'a str, Table<'a>)>, Refusal> {
         let Some(node) = self.get(name) else { return Ok(Vec::new()) };
         let mut out = Vec::new();
-        for (key, value) in node.table()?.table {
+        for (key, value) in node.table()?.entries {
             let key_text = key.get_ref().as_ref();
             if !is_segment(key_text) {
                 let what = format_args!("{key_text:?} is not a name: lower-case letters, digits, `_` and `-`, 60 at most");

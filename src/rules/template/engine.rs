@@ -134,6 +134,7 @@ fn write(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands arguments over by value")]
 fn default(value: &Value, args: Rest<Value>) -> Value {
     let empty = value.is_undefined() || (args.get(1).is_some_and(Value::is_true) && !value.is_true());
     if empty { args.first().cloned().unwrap_or_default() } else { value.clone() }
@@ -228,7 +229,8 @@ fn write_text(text: &str, out: &mut String) {
             _ => {
                 let mut units = [0; 2];
                 for unit in c.encode_utf16(&mut units) {
-                    out.push_str(&format!("\\u{unit:04x}"));
+                    out.push_str("\\u");
+                    out.push_str(&hex::encode(unit.to_be_bytes()));
                 }
             }
         }

@@ -270,7 +270,7 @@ impl Walk<'_> {
             Expr::Filter(filter) => self.filter(filter, filter.span()),
             Expr::Call(call) => self.outside(call.span(), "calls are"),
             Expr::Test(test) => self.outside(test.span(), "tests with `is` are"),
-            Expr::IfExpr(inline) => self.outside(place(expr), "`if` inside an expression is"),
+            Expr::IfExpr(_) => self.outside(place(expr), "`if` inside an expression is"),
             Expr::GetItem(item) => self.outside(item.span(), "brackets after a name are"),
             Expr::Slice(slice) => self.outside(slice.span(), "slices are"),
             Expr::List(list) => self.outside(list.span(), "list literals are"),
