@@ -1,7 +1,9 @@
 //! `migrate DIR`: brings a registry's database to this program's schema.
 
 use super::context::Context;
+use super::directory;
 use super::exit::{Done, Failure};
+use super::output::note;
 use std::path::PathBuf;
 
 /// Brings a registry's database up to date
@@ -15,6 +17,14 @@ pub struct Migrate {
 }
 
 /// Runs the command.
-pub async fn run(_context: &Context, _args: Migrate) -> Done {
-    Err(Failure::failed("not there yet"))
+pub async fn run(_context: &Context, args: Migrate) -> Done {
+    let db = directory::open_database(&args.dir, args.database.as_deref()).await?;
+    let failed = |why| {
+        Failure::failed(format!("failed to migrate: {why}")).hint("nothing was changed; the log of the database may say more")
+    };
+    let before = db.is_migrated().await.map_err(failed)?;
+    db.migrate().await.map_err(failed)?;
+    db.close().await;
+    note(if before { "the database was up to date" } else { "the database is up to date now" });
+    Ok(())
 }

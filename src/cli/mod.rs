@@ -7,6 +7,8 @@ mod context;
 pub mod demo;
 #[cfg(feature = "tui")]
 mod diff;
+#[cfg(feature = "server")]
+mod directory;
 #[cfg(feature = "tui")]
 mod draft;
 pub mod exit;

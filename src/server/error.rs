@@ -1,6 +1,7 @@
 //! The only file with status codes: a refusal becomes an RFC 9457 problem.
 
 use crate::model::{Code, Refusal};
+use crate::storage::StorageError;
 use crate::wire::Problem;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +13,12 @@ pub struct Rejection(pub Refusal);
 impl From<Refusal> for Rejection {
     fn from(refusal: Refusal) -> Self {
         Self(refusal)
+    }
+}
+
+impl From<StorageError> for Rejection {
+    fn from(error: StorageError) -> Self {
+        Self(error.into())
     }
 }
 

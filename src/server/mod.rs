@@ -1,3 +1,40 @@
 //! HTTP, thin: it authenticates, reads what was sent, calls a verb or a read, and writes the answer.
 
+mod accept;
+mod auth;
 pub mod error;
+mod extract;
+mod handlers;
+mod jobs;
+mod middleware;
+mod pages;
+mod respond;
+pub mod router;
+
+use crate::workflow::Registry;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// What handlers share.
+#[derive(Debug, Clone)]
+pub struct App {
+    /// The registry.
+    pub registry: Arc<Registry>,
+    /// Ends streams and jobs.
+    pub shutdown: CancellationToken,
+}
+
+impl axum::extract::FromRef<App> for Arc<Registry> {
+    fn from_ref(app: &App) -> Self {
+        app.registry.clone()
+    }
+}
+
+/// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most).
+pub async fn serve(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken) {
+    let jobs = jobs::start(registry.clone(), &shutdown);
+    let app = App { registry, shutdown: shutdown.clone() };
+    accept::accept(listener, router::router(app), shutdown).await;
+    jobs.wait().await;
+}

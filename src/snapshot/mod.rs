@@ -24,6 +24,15 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Pepper(pub [u8; 32]);
 
+impl Pepper {
+    /// What may be kept beside the data: SHA-256 of a name and the pepper.
+    pub fn fingerprint(&self) -> Digest {
+        let mut named = b"countersign pepper\0".to_vec();
+        named.extend_from_slice(&self.0);
+        crate::rules::canonical::sha256(&named)
+    }
+}
+
 impl fmt::Debug for Pepper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pepper(…)")

@@ -4,6 +4,10 @@
 mod architecture;
 mod golden;
 mod hidden;
+mod http;
+mod http_access;
+mod http_input;
+mod http_journey;
 mod prose;
 mod storage;
 mod support;

@@ -1,4 +1,6 @@
 //! What several subjects' tests stand on.
 
 pub mod engines;
+pub mod registry;
 pub mod rows;
+pub mod story;

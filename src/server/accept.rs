@@ -1,0 +1,98 @@
+//! The accept loop: one task a connection, limits on headers and connections, an end without broken answers.
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A request's head must be whole within this time; an idle connection ends after it.
+const HEAD_TIME: Duration = Duration::from_secs(60);
+/// A request's head may have this many bytes.
+const MOST_HEAD: usize = 64 * 1024;
+/// More connections wait.
+const MOST_CONNECTIONS: usize = 4096;
+/// How long running requests may take to end after a shutdown.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Serves `router` on `listener` until `shutdown`; then lets running requests end.
+pub async fn accept(listener: TcpListener, router: Router, shutdown: CancellationToken) {
+    let builder = Arc::new(builder());
+    let tracker = TaskTracker::new();
+    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    while let Some((stream, permit)) = next(&listener, &permits, &shutdown).await {
+        tracker.spawn(connection(builder.clone(), stream, router.clone(), shutdown.clone(), permit));
+    }
+    drop(listener);
+    tracker.close();
+    if tokio::time::timeout(FAREWELL, tracker.wait()).await.is_err() {
+        tracing::warn!("{} connections did not end in time", tracker.len());
+    }
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(MOST_HEAD).unwrap_or(u32::MAX))
+        .keep_alive_interval(HEAD_TIME)
+        .max_concurrent_streams(100);
+    builder
+}
+
+/// The next connection; none when the server shuts down.
+async fn next(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+    shutdown: &CancellationToken,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let taken = async {
+        let permit = permits.clone().acquire_owned().await.ok()?;
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => return Some((stream, permit)),
+                Err(error) => {
+                    // Out of file descriptors, or a connection that broke before it was taken: go on, but not hot.
+                    tracing::warn!(%error, "failed to take a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => None,
+        taken = taken => taken,
+    }
+}
+
+async fn connection(
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    stream: TcpStream,
+    router: Router,
+    shutdown: CancellationToken,
+    permit: OwnedSemaphorePermit,
+) {
+    // Without it small answers wait for the peer's delayed acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(error = &*error, "a connection ended badly");
+    }
+    drop(permit);
+}

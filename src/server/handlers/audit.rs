@@ -1,0 +1,82 @@
+//! The audit trail: pages of events, and the chain's head. Bodies about keys that the caller may not see are withheld.
+
+use super::sight::Sight;
+use crate::model::{AuditEvent, Digest, KeyId, Refusal};
+use crate::rules::access::Caller;
+use crate::server::extract::{Asked, NoQuery};
+use crate::server::pages;
+use crate::server::respond::{Answer, shown};
+use crate::storage::{AuditFilter, Conn, Direction, StorageError};
+use crate::wire::world::ListAudit;
+use crate::workflow::Registry;
+use axum::extract::State;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// GET /v1/audit, ascending by seq.
+pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListAudit>) -> Answer {
+    let limit = pages::limit(ask.limit)?;
+    let cursor: Option<u64> = pages::after(ask.cursor.as_deref())?;
+    let backwards = ask.before.is_some();
+    let most = u32::try_from(limit).unwrap_or(pages::MOST);
+    let filter = AuditFilter {
+        after: ask.after.unwrap_or(0).max(cursor.unwrap_or(0)),
+        before: ask.before,
+        subject: ask.subject,
+        actor: ask.actor,
+        action: ask.action,
+        since: ask.since,
+        until: ask.until,
+        direction: if backwards { Direction::Newest } else { Direction::Oldest },
+        limit: if backwards { most } else { most + 1 },
+    };
+    let filtered = filter.subject.is_some() || filter.actor.is_some() || filter.action.is_some();
+    let mut sight = Sight::begin(&registry, caller).await?;
+    let found = sight.conn().audit_list(&filter).await?;
+    let mut events = Vec::with_capacity(found.len());
+    for event in found {
+        let event = redacted(&mut sight, event).await?;
+        // A filter would tell what the withheld body says.
+        if !(filtered && event.redacted) {
+            events.push(event);
+        }
+    }
+    Ok(shown(&pages::page(events, limit, |event| event.seq)))
+}
+
+/// GET /v1/audit/head
+pub async fn head(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery) -> Answer {
+    let mut sight = Sight::begin(&registry, caller).await?;
+    Ok(shown(&sight.conn().audit_head().await?))
+}
+
+/// The event, its body withheld where it is about a key that the caller may not see.
+///
+/// # Errors
+/// The database is away.
+pub async fn redacted(sight: &mut Sight, event: AuditEvent) -> Result<AuditEvent, Refusal> {
+    let Some(body) = &event.body else { return Ok(event) };
+    let key = match subject_key(&mut sight.conn(), &body.subject.0).await? {
+        Some(key) => sight.conn().key_get(&key).await?,
+        None => None,
+    };
+    let hidden = key.is_some_and(|key| key.confidential && !sight.knows(&key));
+    Ok(if hidden { AuditEvent { body: None, redacted: true, ..event } } else { event })
+}
+
+/// The key that a subject is about.
+async fn subject_key(conn: &mut Conn<'_>, subject: &str) -> Result<Option<KeyId>, StorageError> {
+    let Some((kind, name)) = subject.split_once(':') else { return Ok(None) };
+    match kind {
+        "key" => Ok(name.parse().ok()),
+        "digest" => {
+            let Ok(digest) = name.parse::<Digest>() else { return Ok(None) };
+            Ok(conn.version_get(&digest).await?.map(|version| version.key_id))
+        }
+        "promotion" => {
+            let Ok(id) = name.parse::<Uuid>() else { return Ok(None) };
+            Ok(conn.promotion_get(id).await?.map(|promotion| promotion.key_id))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,33 @@
+//! Whether the process lives, reads work, writes work.
+
+use crate::model::{Code, Refusal};
+use crate::server::error::Rejection;
+use crate::server::respond::{Answer, shown};
+use crate::snapshot::Freshness;
+use crate::workflow::Registry;
+use axum::extract::State;
+use serde_json::json;
+use std::sync::Arc;
+
+/// The process lives.
+pub async fn healthz() -> Answer {
+    Ok(shown(&json!({ "status": "ok" })))
+}
+
+/// Reads work: the snapshot is loaded and within its budget.
+pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
+    let head = registry.snapshot.get().head();
+    match registry.snapshot.freshness(registry.clock.now()) {
+        Freshness::Fresh => Ok(shown(&json!({ "status": "ok", "seq": head.seq }))),
+        Freshness::Stale => {
+            Err(Rejection(Refusal::new(Code::Unavailable, "the database has been away for longer than the budget")))
+        }
+    }
+}
+
+/// Writes work: the database answers, and its chain has a head.
+pub async fn readyz_write(State(registry): State<Arc<Registry>>) -> Answer {
+    let mut tx = registry.db.read().await?;
+    let head = tx.conn().audit_head().await?;
+    Ok(shown(&json!({ "status": "ok", "seq": head.seq })))
+}

@@ -1,0 +1,64 @@
+//! What a unit gets: answered from the snapshot, without a database, without a write.
+
+use crate::model::{Environment, KeyId, Refusal, Resolution};
+use crate::rules::access::{Caller, Need, allowed};
+use crate::server::extract::{Names, NoQuery, Sent};
+use crate::server::respond::{Answer, shown};
+use crate::snapshot::{Freshness, Snapshot};
+use crate::wire::pointers::Resolve;
+use crate::workflow::Registry;
+use axum::extract::State;
+use std::sync::Arc;
+
+/// GET /v1/environments/{environment}/resolve/{key}
+pub async fn without_unit(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery) -> Answer {
+    answer(&registry, &caller, &names, None, false)
+}
+
+/// POST /v1/environments/{environment}/resolve/{key}
+pub async fn resolve(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    names: Names,
+    _: NoQuery,
+    sent: Sent<Resolve>,
+) -> Answer {
+    answer(&registry, &caller, &names, sent.value.unit.as_deref(), false)
+}
+
+/// POST /v1/environments/{environment}/resolve/{key}/explain
+pub async fn explain(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    names: Names,
+    _: NoQuery,
+    sent: Sent<Resolve>,
+) -> Answer {
+    answer(&registry, &caller, &names, sent.value.unit.as_deref(), true)
+}
+
+fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str>, explained: bool) -> Answer {
+    let (key, environment): (KeyId, Environment) = (names.get("key")?, names.get("environment")?);
+    let now = registry.clock.now();
+    let snapshot = registry.snapshot.get();
+    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let resolution = resolution(&snapshot, caller, (&key, &environment), unit, explained, stale)?;
+    if !explained {
+        registry.meter.count(&key, &environment, &caller.actor, now);
+    }
+    Ok(shown(&resolution))
+}
+
+fn resolution(
+    snapshot: &Snapshot,
+    caller: &Caller,
+    (key, environment): (&KeyId, &Environment),
+    unit: Option<&str>,
+    explained: bool,
+    stale: bool,
+) -> Result<Resolution, Refusal> {
+    let row = snapshot.key(key).ok_or_else(Refusal::not_found)?;
+    allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(environment))?;
+    let choice = snapshot.resolve(key, environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
+    Ok(choice.resolution(stale))
+}

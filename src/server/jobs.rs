@@ -1,0 +1,85 @@
+//! What the server does by itself: keeps the snapshot true, lets old promotions expire.
+
+use crate::model::{Actor, Scope};
+use crate::rules::access::Caller;
+use crate::snapshot;
+use crate::workflow::{ExpirePromotions, Registry};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How often the database is asked whether it holds something newer.
+const REFRESH: Duration = Duration::from_secs(1);
+/// How often promotions are looked through for those that are too old.
+const EXPIRE: Duration = Duration::from_secs(30);
+
+/// Starts the jobs; they end with `shutdown`.
+pub fn start(registry: Arc<Registry>, shutdown: &CancellationToken) -> TaskTracker {
+    let tracker = TaskTracker::new();
+    let refreshed = registry.clone();
+    tracker.spawn(every(REFRESH, shutdown.clone(), move || refresh(refreshed.clone())));
+    tracker.spawn(every(EXPIRE, shutdown.clone(), move || expire(registry.clone())));
+    tracker.close();
+    tracker
+}
+
+async fn every<F: Future<Output = ()>>(period: Duration, shutdown: CancellationToken, job: impl Fn() -> F) {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while let Some(_tick) = shutdown.run_until_cancelled(ticks.tick()).await {
+        job().await;
+    }
+}
+
+/// Notes that the database is there, and loads anew where it holds what was never published: a commit whose answer was
+/// lost, or another program's.
+async fn refresh(registry: Arc<Registry>) {
+    let before = registry.snapshot.get().head().seq;
+    let head = async { registry.db.read().await?.conn().audit_head().await };
+    match head.await {
+        // Commits on their way are published within the second; what is still missing then will not come by itself.
+        Ok(head) if head.seq > before && behind_after_a_while(&registry, head.seq).await => match reload(&registry).await {
+            Ok(()) => registry.snapshot.heard(registry.clock.now()),
+            Err(error) => tracing::warn!(%error, "failed to load the snapshot anew"),
+        },
+        Ok(_) => registry.snapshot.heard(registry.clock.now()),
+        Err(error) => tracing::warn!(%error, "the database is away; reads go on"),
+    }
+}
+
+async fn behind_after_a_while(registry: &Registry, seq: u64) -> bool {
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    registry.snapshot.get().head().seq < seq
+}
+
+async fn reload(registry: &Registry) -> Result<(), crate::storage::StorageError> {
+    let current = registry.snapshot.get();
+    let loaded = snapshot::load(&registry.db, *current.pepper()).await?;
+    let seq = loaded.head().seq;
+    registry.snapshot.replace(loaded);
+    registry.wake.send_replace(seq);
+    tracing::info!(seq, "loaded the snapshot anew");
+    Ok(())
+}
+
+/// The registry itself, for what nobody asks for.
+fn system(name: &str) -> Caller {
+    let actor = Actor::system(name);
+    Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+}
+
+/// Each run closes one promotion, with its own event, until none is left.
+async fn expire(registry: Arc<Registry>) {
+    loop {
+        match registry.run(&system("expiry"), None, ExpirePromotions).await {
+            Ok(answered) if answered.seq.is_some() => {}
+            Ok(_) => return,
+            Err(refusal) => {
+                tracing::warn!(%refusal, "failed to let promotions expire");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What lies around every route: request id, log line, time limit, caught panics, conditional reads.
+
+use super::App;
+use super::error::Rejection;
+use crate::model::{Code, Refusal};
+use crate::rules::canonical;
+use crate::wire::paths::template;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use std::any::Any;
+use std::time::Duration;
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// A request must be answered within this time; streams are exempt.
+const MOST_TIME: Duration = Duration::from_secs(30);
+/// Answers to reads are kept in memory whole.
+const MOST_ANSWER: usize = 1 << 30;
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Lays everything around a router, the log line outermost.
+pub fn around(router: Router<App>, app: &App) -> Router<App> {
+    router
+        .layer(from_fn(conditional))
+        .layer(from_fn(timed))
+        .layer(CatchPanicLayer::custom(caught))
+        .layer(from_fn_with_state(app.clone(), logged))
+}
+
+/// Gives each request an id and a log line: no query, no body, no names, no token.
+async fn logged(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = app.registry.clock.uuid();
+    let method = request.method().clone();
+    let template = request.extensions().get::<MatchedPath>().map_or_else(|| "-".to_owned(), |path| path.as_str().to_owned());
+    let began = tokio::time::Instant::now();
+    let mut response = next.run(request).await;
+    let status = response.status().as_u16();
+    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    if response.status().is_server_error() {
+        tracing::error!(%id, %method, template, status, micros, "answered");
+    } else {
+        tracing::debug!(%id, %method, template, status, micros, "answered");
+    }
+    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+async fn timed(request: Request, next: Next) -> Response {
+    if request.uri().path() == template::STREAM {
+        return next.run(request).await;
+    }
+    match tokio::time::timeout(MOST_TIME, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let seconds = MOST_TIME.as_secs();
+            Rejection(Refusal::new(Code::Timeout, format!("there was no answer within {seconds} s"))).into_response()
+        }
+    }
+}
+
+fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(said = said.unwrap_or("nothing"), "a handler panicked");
+    Rejection(internal()).into_response()
+}
+
+/// The refusal for a fault of our own.
+pub fn internal() -> Refusal {
+    Refusal::new(Code::Internal, "the registry met a fault of its own")
+}
+
+/// Gives each JSON read an ETag (the SHA-256 of its bytes), and answers 304 to who has it.
+async fn conditional(request: Request, next: Next) -> Response {
+    let wanted = (request.method() == Method::GET).then(|| request.headers().get(header::IF_NONE_MATCH).cloned());
+    let response = next.run(request).await;
+    let Some(known) = wanted else { return response };
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if response.status() != StatusCode::OK || !is_json {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, MOST_ANSWER).await else { return Rejection(internal()).into_response() };
+    let tag = format!("\"{}\"", canonical::sha256(&bytes).hex());
+    tag_with(&mut parts.headers, &tag);
+    let matches = |known: &str| known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag);
+    if known.as_ref().and_then(|known| known.to_str().ok()).is_some_and(matches) {
+        parts.status = StatusCode::NOT_MODIFIED;
+        parts.headers.remove(header::CONTENT_LENGTH);
+        parts.headers.remove(header::CONTENT_TYPE);
+        return Response::from_parts(parts, Body::empty());
+    }
+    Response::from_parts(parts, bytes.into())
+}
+
+fn tag_with(headers: &mut HeaderMap, tag: &str) {
+    if let Ok(value) = HeaderValue::from_str(tag) {
+        headers.insert(header::ETAG, value);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+}

@@ -1,0 +1,198 @@
+//! Who may call what: every route with every kind of caller; what a confidential key shows to those who may not know of it.
+
+use crate::support::registry::{PEOPLE, Said, Served, said};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const KEY: &str = "support.greeting";
+
+/// One call of a route, and who gets past the door (whatever the answer is then).
+struct Row {
+    method: Method,
+    path: String,
+    body: Value,
+    admitted: &'static [&'static str],
+}
+
+const READERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "carol-read"];
+const AUDITORS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "eve", "carol-read"];
+const RESOLVERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "carol-read"];
+const ANYONE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "carol-read"];
+const WITH_EVE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "eve", "carol-read"];
+
+fn rows(digest: &str, id: &str) -> Vec<Row> {
+    let get = |path: &str, admitted: &'static [&'static str]| Row {
+        method: Method::GET,
+        path: path.into(),
+        body: Value::Null,
+        admitted,
+    };
+    let post = |path: &str, body: Value, admitted: &'static [&'static str]| Row {
+        method: Method::POST,
+        path: path.into(),
+        body,
+        admitted,
+    };
+    let pointer = format!("/v1/keys/{KEY}/pointers/production");
+    let say = json!({ "rationale": "because", "dry_run": true });
+    let one = json!({ "rationale": "because" });
+    vec![
+        get("/v1/environments", ANYONE),
+        get("/v1/me", ANYONE),
+        get("/v1/tokens", ANYONE),
+        get("/v1/policy", AUDITORS),
+        post("/v1/policy", json!({ "source": "", "rationale": "r", "dry_run": true }), &["root"]),
+        post("/v1/tokens", json!({ "actor": "service:web" }), &["root"]),
+        Row { method: Method::DELETE, path: "/v1/tokens/cs_nobody".into(), body: Value::Null, admitted: &[] },
+        get("/v1/keys", WITH_EVE),
+        post("/v1/keys", json!({ "key_id": KEY, "owning_group": "owners" }), &["dee", "root", "ines"]),
+        get(&format!("/v1/keys/{KEY}"), READERS),
+        Row {
+            method: Method::PATCH,
+            path: format!("/v1/keys/{KEY}"),
+            body: json!({ "description": "d" }),
+            admitted: &["dee", "ana", "bob", "root"],
+        },
+        get(&format!("/v1/keys/{KEY}/history"), READERS),
+        get(&format!("/v1/keys/{KEY}/versions"), READERS),
+        post(
+            &format!("/v1/keys/{KEY}/versions"),
+            json!({ "content": { "key": KEY, "format": "text", "body": "" }, "rationale": " " }),
+            &["dee", "ines"],
+        ),
+        get(&format!("/v1/keys/{KEY}/versions/v1"), READERS),
+        get(&format!("/v1/versions/{digest}"), READERS),
+        get(&format!("/v1/keys/{KEY}/diff?from=v1&to=v1"), READERS),
+        get(&format!("/v1/versions/{digest}/verdicts"), READERS),
+        post(&format!("/v1/versions/{digest}/verdicts"), json!({ "gate": "none" }), &["ci"]),
+        post(&format!("/v1/versions/{digest}/quarantine"), json!({ "rationale": " " }), &["ana", "bob", "olga"]),
+        post(&format!("/v1/versions/{digest}/lift"), json!({ "rationale": " " }), &["ana", "bob"]),
+        post(&format!("/v1/versions/{digest}/submit"), json!({}), &["dee", "ines"]),
+        post(&format!("/v1/versions/{digest}/discard"), json!({ "rationale": " " }), &["dee", "ines"]),
+        get("/v1/fragments", WITH_EVE),
+        post("/v1/fragments", json!({ "name": "Bad", "body": "", "owning_group": "owners" }), &["dee", "ines"]),
+        get("/v1/fragments/tone/users", WITH_EVE),
+        get("/v1/pointers", WITH_EVE),
+        get(&pointer, READERS),
+        post(&format!("{pointer}/step"), say.clone(), &["carol"]),
+        post(&format!("{pointer}/step"), json!({ "down": true, "rationale": "because", "dry_run": true }), &["carol", "olga"]),
+        post(&format!("{pointer}/hold"), say.clone(), &["carol", "olga"]),
+        post(&format!("{pointer}/resume"), say.clone(), &["carol"]),
+        post(&format!("{pointer}/rollback"), say.clone(), &["carol", "olga"]),
+        post(&format!("{pointer}/kill"), json!({ "reason": "test", "dry_run": true }), &["carol", "olga", "olga-kill"]),
+        post(&format!("{pointer}/undo-kill"), say.clone(), &["carol", "olga"]),
+        get("/v1/promotions", WITH_EVE),
+        post(
+            "/v1/promotions",
+            json!({ "key_id": KEY, "environment": "production", "to_digest": digest, "rationale": "r", "dry_run": true }),
+            &["dee", "carol"],
+        ),
+        get(&format!("/v1/promotions/{id}"), READERS),
+        post(
+            &format!("/v1/promotions/{id}/approvals"),
+            json!({ "verdict": "comment", "rationale": " " }),
+            &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci"],
+        ),
+        post(
+            &format!("/v1/promotions/{id}/approvals"),
+            json!({ "verdict": "approve", "gate": "review", "rationale": " " }),
+            &["ana", "bob"],
+        ),
+        post(&format!("/v1/promotions/{id}/apply"), say.clone(), &["carol"]),
+        post(&format!("/v1/promotions/{id}/review"), one.clone(), &["ana", "bob", "olga"]),
+        post(&format!("/v1/promotions/{id}/note"), one.clone(), &["carol", "olga"]),
+        get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
+        post(&format!("/v1/environments/dev/resolve/{KEY}"), json!({ "unit": "u" }), RESOLVERS),
+        post(&format!("/v1/environments/dev/resolve/{KEY}/explain"), json!({ "unit": "u" }), RESOLVERS),
+        get("/v1/audit", AUDITORS),
+        get("/v1/audit/head", AUDITORS),
+    ]
+}
+
+async fn call(served: &Served, who: &str, row: &Row) -> Said {
+    let request = served.request(who, row.method.clone(), &row.path);
+    said(if row.body.is_null() { request } else { request.json(&row.body) }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_admits_whom_the_policy_says_and_nobody_else() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "A greeting.").await;
+    served.into_dev(KEY, &digest).await;
+    served.into_production(KEY, &digest, json!({})).await;
+    let other = served.version(KEY, "Another greeting.").await;
+    let id = served.open(KEY, "dev", &other, json!({})).await;
+    let fragment = json!({ "name": "tone", "body": "Be kind.", "owning_group": "owners" });
+    served.post("dee", "/v1/fragments", fragment).await.good();
+    let mut wrong = Vec::new();
+    for row in rows(&digest, &id) {
+        for (who, _, _) in PEOPLE {
+            let status = call(&served, who, &row).await.status.as_u16();
+            let past = !matches!(status, 401 | 403 | 404);
+            let expired = who.ends_with("expired") || who.ends_with("revoked");
+            if (past != row.admitted.contains(who)) || (expired && status != 401) {
+                wrong.push(format!("{} {} {} as {who}: {status}", row.method, row.path, row.body));
+            }
+        }
+        for who in ["nobody", "stranger"] {
+            let status = call(&served, who, &row).await.status.as_u16();
+            assert_eq!(status, 401, "{} {} as {who}", row.method, row.path);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_matrix_leaves_no_route_out() {
+    let paths = rows(&format!("sha256:{}", "0".repeat(64)), "00000000-0000-7000-8000-000000000000");
+    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/kill", "/v1/stream", "/v1/fragments/{fragment}"];
+    let as_open = ["/v1/promotions/{id}/withdraw", "/v1/promotions/{id}/renew"];
+    for route in countersign::server::router::TABLE {
+        let fits = |row: &Row| {
+            let (have, want): (Vec<_>, Vec<_>) =
+                (row.path.split('?').next().unwrap().split('/').collect(), route.template.split('/').collect());
+            row.method.as_str().eq_ignore_ascii_case(route.method)
+                && have.len() == want.len()
+                && have.iter().zip(&want).all(|(have, want)| want.starts_with('{') || have == want)
+        };
+        let known = elsewhere.contains(&route.template) || as_open.contains(&route.template);
+        assert!(known || paths.iter().any(fits), "{} {}", route.method, route.template);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confidential_key_is_not_there_for_those_who_may_not_know_of_it() {
+    let served = Served::start().await;
+    let hidden = "support.secret";
+    let made = json!({ "key_id": hidden, "owning_group": "owners", "confidential": true });
+    served.post("dee", "/v1/keys", made).await.good();
+    let digest = served.version(hidden, "A secret.").await;
+    let id = served.open(hidden, "dev", &digest, json!({})).await;
+    for who in ["rita", "root", "carol", "eve", "web"] {
+        for path in [
+            format!("/v1/keys/{hidden}"),
+            format!("/v1/keys/{hidden}/history"),
+            format!("/v1/keys/{hidden}/versions/v1"),
+            format!("/v1/versions/{digest}"),
+            format!("/v1/promotions/{id}"),
+            format!("/v1/environments/dev/resolve/{hidden}"),
+        ] {
+            let answer = served.get(who, &path).await;
+            let there = matches!(answer.status.as_u16(), 403 | 404) && !answer.text.contains("secret");
+            assert!(there, "{who} {path}: {}", answer.text);
+        }
+        let missing = served.get(who, "/v1/keys/no.such").await;
+        assert_eq!(served.get(who, &format!("/v1/keys/{hidden}")).await.text, missing.text, "{who}");
+    }
+    for path in ["/v1/keys", "/v1/promotions", "/v1/audit?limit=1000", "/v1/pointers"] {
+        let shown = served.get("rita", path).await.good().to_string();
+        assert!(!shown.contains("secret") && !shown.contains(&digest), "{path}: {shown}");
+    }
+    let events = served.get("rita", "/v1/audit?limit=1000").await.good();
+    let withheld = events["items"].as_array().unwrap().iter().filter(|event| event["redacted"] == true).count();
+    assert_eq!(withheld, 4, "made, saved, submitted, opened");
+    let filtered = served.get("rita", &format!("/v1/audit?subject=key:{hidden}")).await.good();
+    assert_eq!(filtered["items"], json!([]));
+    assert_eq!(served.get("ana", &format!("/v1/keys/{hidden}")).await.good()["key_id"], hidden);
+}

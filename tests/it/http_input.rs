@@ -1,0 +1,233 @@
+//! Bad input: each is a clear refusal that names the place, and nothing changed.
+
+use crate::support::registry::{Served, said, text};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const KEY: &str = "support.greeting";
+
+fn saving(content: &Value) -> String {
+    json!({ "content": content, "rationale": "because" }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_bodies_are_refused_with_code_and_place_and_change_nothing() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "A greeting.").await;
+    let versions = format!("/v1/keys/{KEY}/versions");
+    let template = |body: &str| {
+        saving(&json!({ "key": KEY, "format": "template", "body": body, "variables": [
+        { "name": "x", "type": "string", "required": true, "default": null }] }))
+    };
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let promote = |body: Value| ("/v1/promotions".to_owned(), body.to_string());
+    let head = served.head().await;
+    let cases: Vec<(&str, String, String, &str, &str)> = vec![
+        (
+            "blank rationale",
+            versions.clone(),
+            json!({ "content": text(KEY, "x"), "rationale": " \n\t" }).to_string(),
+            "invalid",
+            "/rationale",
+        ),
+        (
+            "unknown field",
+            versions.clone(),
+            json!({ "content": text(KEY, "x"), "rationale": "r", "colour": 1 }).to_string(),
+            "invalid",
+            "/colour",
+        ),
+        (
+            "unknown field inside",
+            versions.clone(),
+            saving(&json!({ "key": KEY, "format": "text", "body": "x", "colour": 1 })),
+            "invalid",
+            "/content/colour",
+        ),
+        (
+            "key with a capital",
+            "/v1/keys".into(),
+            json!({ "key_id": "Support.a", "owning_group": "owners" }).to_string(),
+            "invalid",
+            "/key_id",
+        ),
+        (
+            "one segment",
+            "/v1/keys".into(),
+            json!({ "key_id": "support", "owning_group": "owners" }).to_string(),
+            "invalid",
+            "/key_id",
+        ),
+        (
+            "no such group",
+            "/v1/keys".into(),
+            json!({ "key_id": "support.b", "owning_group": "nobody" }).to_string(),
+            "invalid",
+            "/owning_group",
+        ),
+        ("another key inside", versions.clone(), saving(&text("support.other", "x")), "invalid", "/content/key"),
+        (
+            "duplicate names",
+            versions.clone(),
+            format!(
+                "{{\"rationale\":\"r\",\"content\":{{\"key\":\"{KEY}\",\"key\":\"{KEY}\",\"format\":\"text\",\"body\":\"x\"}}}}"
+            ),
+            "malformed_json",
+            "/content/key",
+        ),
+        (
+            "2^53 + 1",
+            versions.clone(),
+            format!("{{\"rationale\":\"r\",\"content\":{{\"key\":\"{KEY}\",\"format\":\"json\",\"body\":[9007199254740993]}}}}"),
+            "malformed_json",
+            "/content/body/0",
+        ),
+        (
+            "overflow",
+            versions.clone(),
+            format!("{{\"rationale\":\"r\",\"content\":{{\"key\":\"{KEY}\",\"format\":\"json\",\"body\":1e999}}}}"),
+            "malformed_json",
+            "/content/body",
+        ),
+        (
+            "lone surrogate",
+            versions.clone(),
+            format!("{{\"rationale\":\"r\",\"content\":{{\"key\":\"{KEY}\",\"format\":\"text\",\"body\":\"\\ud800\"}}}}"),
+            "malformed_json",
+            "/content/body",
+        ),
+        ("too deep", versions.clone(), deep, "malformed_json", ""),
+        ("no JSON", versions.clone(), "{".into(), "malformed_json", ""),
+        ("an array", versions.clone(), "[]".into(), "invalid", ""),
+        ("a call", versions.clone(), template("{{ x() }}"), "invalid", "/content/body"),
+        ("__class__", versions.clone(), template("{{ x.__class__ }}"), "invalid", "/content/body"),
+        ("undeclared", versions.clone(), template("{{ y }}"), "invalid", "/content/body"),
+        ("a digest that is none", "/v1/versions/sha256:xyz/submit".into(), "{}".into(), "invalid", "digest"),
+        ("an id that is none", "/v1/promotions/17/apply".into(), "{}".into(), "invalid", "id"),
+        (
+            "a key in the path",
+            "/v1/keys/Support.a/pointers/dev/kill".into(),
+            json!({ "reason": "test" }).to_string(),
+            "invalid",
+            "key",
+        ),
+        (
+            "no such reason",
+            format!("/v1/keys/{KEY}/pointers/dev/kill"),
+            json!({ "reason": "boredom" }).to_string(),
+            "invalid",
+            "/reason",
+        ),
+        (
+            "a policy that is none",
+            "/v1/policy".into(),
+            json!({ "source": "[[environment]]\nname = 3", "rationale": "r" }).to_string(),
+            "invalid",
+            "/policy",
+        ),
+        (
+            "a unit too long",
+            format!("/v1/environments/dev/resolve/{KEY}"),
+            json!({ "unit": "u".repeat(513) }).to_string(),
+            "invalid",
+            "/unit",
+        ),
+    ];
+    let (path, body) =
+        promote(json!({ "key_id": KEY, "environment": "dev", "to_digest": digest, "rationale": "r", "percent": 101 }));
+    let more = vec![("over 100 %", path, body, "invalid", "/percent")];
+    served.into_dev(KEY, &digest).await;
+    let head_after = served.head().await;
+    assert!(head_after > head);
+    for (what, path, body, code, place) in cases.into_iter().chain(more) {
+        let who = if path == "/v1/policy" {
+            "root"
+        } else if path.contains("/kill") {
+            "olga"
+        } else if path.contains("/apply") {
+            "carol"
+        } else {
+            "dee"
+        };
+        let answer = served.post_raw(who, &path, body).await;
+        assert_eq!(answer.problem(), (422, code.into(), place.into()), "{what}: {}", answer.text);
+        assert!(!answer.json()["detail"].as_str().unwrap().is_empty(), "{what}");
+    }
+    assert_eq!(served.head().await, head_after, "nothing changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_does_not_read_is_refused_with_its_line() {
+    let served = Served::start().await;
+    let answer = served
+        .post("root", "/v1/policy", json!({ "source": "[[environment]]\nname = \"a\"\nsoak = \"1h\"\n", "rationale": "r" }))
+        .await;
+    assert_eq!(answer.problem().0, 422);
+    assert!(answer.json()["detail"].as_str().unwrap().contains("line 3"), "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_too_large_or_not_declared_is_refused_before_it_is_read() {
+    let served = Served::start().await;
+    let big = format!("{{\"x\":\"{}\"}}", "a".repeat(2 << 20));
+    assert_eq!(served.post_raw("dee", "/v1/keys", big).await.refused(), (413, "too_large".into()));
+    let body = json!({ "key_id": KEY, "owning_group": "owners" }).to_string();
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx"] {
+        let request = served.request("dee", Method::POST, "/v1/keys").header("content-type", kind).body(body.clone());
+        assert_eq!(said(request).await.refused(), (415, "unsupported_media".into()), "{kind}");
+    }
+    assert_eq!(said(served.request("dee", Method::POST, "/v1/keys").body(body.clone())).await.refused().0, 415);
+    let charset =
+        served.request("dee", Method::POST, "/v1/keys").header("content-type", "application/json; charset=utf-8").body(body);
+    assert_eq!(said(charset).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_that_a_path_does_not_take_is_refused_by_name() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    for (method, path, place) in [
+        (Method::GET, format!("/v1/keys/{KEY}?verbose=1"), "verbose"),
+        (Method::GET, "/v1/keys?limit=0".into(), "limit"),
+        (Method::GET, "/v1/keys?limit=ten".into(), "limit"),
+        (Method::GET, "/v1/promotions?state=lost".into(), "state"),
+        (Method::GET, "/v1/promotions?awaiting=you".into(), "awaiting"),
+        (Method::GET, "/v1/pointers?show=all".into(), "show"),
+        (Method::GET, "/v1/audit?action=key.eat".into(), "action"),
+        (Method::GET, "/v1/audit?since=yesterday".into(), "since"),
+        (Method::GET, "/v1/stream?after=-1".into(), "after"),
+        (Method::GET, format!("/v1/keys/{KEY}/versions/v"), "selector"),
+        (Method::GET, format!("/v1/keys/{KEY}/diff?from=v1"), "to"),
+        (Method::GET, format!("/v1/keys/{KEY}/diff?from=v1&to=%20"), "to"),
+        (Method::POST, "/v1/keys?force=1".into(), "force"),
+    ] {
+        let answer = said(served.request("dee", method, &path)).await;
+        assert_eq!(answer.problem(), (422, "invalid".into(), place.into()), "{path}: {}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_path_header_or_body_gives_a_5xx() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let odd = ["%00", "%ff", "..%2f..%2fetc", "'%20OR%201=1", "%F0%9F%98%80", "a".repeat(5000).as_str()].map(str::to_owned);
+    for route in countersign::server::router::TABLE {
+        for odd in &odd {
+            let mut path = String::new();
+            for part in route.template.split('/').skip(1) {
+                path.push('/');
+                path.push_str(if part.starts_with('{') { odd } else { part });
+            }
+            let method = Method::from_bytes(route.method.to_uppercase().as_bytes()).unwrap();
+            for body in ["", "{}", "null", "\u{feff}{}", "{\"rationale\":\"\\u0000\"}"] {
+                if route.template == "/v1/stream" {
+                    continue;
+                }
+                let request = served.request("dee", method.clone(), &path).header("content-type", "application/json").body(body);
+                let answer = said(request).await;
+                assert!(!answer.status.is_server_error(), "{} {path} {body}: {}", route.method, answer.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A registry with people in it, served in this process on a free port, and what tests say to it over HTTP.
+
+use countersign::clock::Clock;
+use countersign::model::{Actor, Scope, Timestamp, Token};
+use countersign::rules::access::Caller;
+use countersign::rules::canonical::sha256;
+use countersign::server;
+use countersign::snapshot::Pepper;
+use countersign::storage::Db;
+use countersign::workflow::{FoundRegistry, Registry};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// `dev` takes nothing; `production` takes dev first, a gate, one approval of the owners, and acknowledgement.
+pub const POLICY: &str = r#"
+[[environment]]
+name = "dev"
+
+[[environment]]
+name = "production"
+protected = true
+after = "dev"
+plan = [[25, "1m"], [50, "1m"], [100]]
+gates = ["accuracy"]
+approvals = [{ gate = "review", group = "@owning", count = 1 }]
+acknowledge_hidden = true
+
+[gate.accuracy]
+at_least = 0.9
+reporters = ["service:ci"]
+override = "owners"
+
+[group.owners]
+members = ["person:ana", "person:bob", "person:dee"]
+
+[[role]]
+who = "person:dee"
+role = "author"
+[[role]]
+who = "person:ana"
+role = "approver"
+[[role]]
+who = "person:bob"
+role = "approver"
+[[role]]
+who = "person:carol"
+role = "releaser"
+[[role]]
+who = "person:olga"
+role = "oncall"
+[[role]]
+who = "person:rita"
+role = "reader"
+[[role]]
+who = "person:root"
+role = "admin"
+[[role]]
+who = "person:audi"
+role = "auditor"
+[[role]]
+who = "person:ines"
+role = "importer"
+[[role]]
+who = "service:ci"
+role = "evaluator"
+[[role]]
+who = "service:web"
+role = "service"
+[[role]]
+who = "person:eve"
+role = "reader"
+namespace = "elsewhere.**"
+"#;
+
+/// Everybody who has a token: name, actor, scope.
+pub const PEOPLE: &[(&str, &str, Scope)] = &[
+    ("dee", "person:dee", Scope::Full),
+    ("ana", "person:ana", Scope::Full),
+    ("bob", "person:bob", Scope::Full),
+    ("carol", "person:carol", Scope::Full),
+    ("olga", "person:olga", Scope::Full),
+    ("rita", "person:rita", Scope::Full),
+    ("root", "person:root", Scope::Full),
+    ("audi", "person:audi", Scope::Full),
+    ("ines", "person:ines", Scope::Full),
+    ("ci", "service:ci", Scope::Full),
+    ("web", "service:web", Scope::Full),
+    ("eve", "person:eve", Scope::Full),
+    ("olga-kill", "person:olga", Scope::Kill),
+    ("carol-read", "person:carol", Scope::Read),
+    ("dee-expired", "person:dee", Scope::Full),
+    ("dee-revoked", "person:dee", Scope::Full),
+];
+
+/// A token's text: tests know it by the person's name.
+pub fn token_of(name: &str) -> String {
+    let letters: String = name.bytes().map(|b| char::from(b'a' + b % 26)).chain("aaaaaaaaaa".chars()).take(10).collect();
+    format!("cs_{letters}_{}", "k".repeat(58))
+}
+
+/// A served registry. Dropping it ends the server.
+pub struct Served {
+    pub address: SocketAddr,
+    pub registry: Arc<Registry>,
+    pub dir: TempDir,
+    pub shutdown: CancellationToken,
+    pub task: JoinHandle<()>,
+    client: reqwest::Client,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// An answer, read whole.
+#[derive(Debug, Clone)]
+pub struct Said {
+    pub status: StatusCode,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+}
+
+impl Said {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {} {}", self.status, self.text))
+    }
+    /// The body of a 2xx.
+    #[track_caller]
+    pub fn good(&self) -> Value {
+        assert!(self.status.is_success(), "{} {}", self.status, self.text);
+        self.json()
+    }
+    /// Status, code and path of a problem.
+    #[track_caller]
+    pub fn problem(&self) -> (u16, String, String) {
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{} {}", self.status, self.text);
+        let body = self.json();
+        assert_eq!(body["status"], self.status.as_u16());
+        let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+        (self.status.as_u16(), text("code"), text("path"))
+    }
+    /// Status and code of a problem.
+    #[track_caller]
+    pub fn refused(&self) -> (u16, String) {
+        let (status, code, _) = self.problem();
+        (status, code)
+    }
+}
+
+impl Served {
+    /// A fresh registry with [`POLICY`] and [`PEOPLE`], served.
+    pub async fn start() -> Self {
+        Self::with_policy(POLICY).await
+    }
+
+    /// The same with another policy.
+    pub async fn with_policy(policy: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&format!("sqlite:{}", dir.path().join("registry.db").display())).await.unwrap();
+        db.migrate().await.unwrap();
+        let pepper = Pepper([7; 32]);
+        let registry = Registry::load(db.clone(), pepper, Clock::System).await.unwrap();
+        let actor = Actor::system("init");
+        let caller = Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full };
+        let found = FoundRegistry { policy: policy.into(), name: "test".into(), pepper: pepper.fingerprint().to_string() };
+        registry.run(&caller, None, found).await.unwrap();
+        put_tokens(&db).await;
+        let registry = Arc::new(Registry::load(db, pepper, Clock::System).await.unwrap());
+        Self::serve(registry, dir).await
+    }
+
+    async fn serve(registry: Arc<Registry>, dir: TempDir) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(server::serve(registry.clone(), listener, shutdown.clone()));
+        countersign::client::init_tls();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { address, registry, dir, shutdown, task, client }
+    }
+
+    /// A request by somebody; `nobody` sends no token.
+    pub fn request(&self, who: &str, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("http://{}{path}", self.address));
+        if who == "nobody" { request } else { request.bearer_auth(token_of(who)) }
+    }
+
+    /// GET.
+    pub async fn get(&self, who: &str, path: &str) -> Said {
+        said(self.request(who, Method::GET, path)).await
+    }
+
+    /// POST of JSON.
+    pub async fn post(&self, who: &str, path: &str, body: Value) -> Said {
+        said(self.request(who, Method::POST, path).json(&body)).await
+    }
+
+    /// POST of bytes that are declared as JSON.
+    pub async fn post_raw(&self, who: &str, path: &str, body: impl Into<reqwest::Body>) -> Said {
+        said(self.request(who, Method::POST, path).header("content-type", "application/json").body(body)).await
+    }
+
+    /// The number of the newest audit event.
+    pub async fn head(&self) -> u64 {
+        self.registry.db.read().await.unwrap().conn().audit_head().await.unwrap().seq
+    }
+}
+
+/// Sends, and reads the answer whole.
+pub async fn said(request: RequestBuilder) -> Said {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Said { status, headers, text: response.text().await.unwrap() }
+}
+
+async fn put_tokens(db: &Db) {
+    let now = Clock::System.now();
+    let mut tx = db.begin().await.unwrap();
+    for (name, actor, scope) in PEOPLE {
+        let text = token_of(name);
+        let actor: Actor = actor.parse().unwrap();
+        let owner = if actor.is_person() { actor.clone() } else { Actor::person("root") };
+        let token = Token {
+            token_id: text[..13].to_owned(),
+            actor,
+            owner,
+            scope: *scope,
+            note: String::new(),
+            created_at: now,
+            expires_at: if name.ends_with("expired") { Timestamp(1) } else { now.plus_seconds(3600) },
+            revoked_at: None,
+        };
+        tx.conn().token_put(&token, &sha256(text.as_bytes())).await.unwrap();
+        if name.ends_with("revoked") {
+            tx.conn().token_revoke(&token.token_id, now).await.unwrap();
+        }
+    }
+    tx.commit().await.unwrap();
+}
+
+/// A content of plain text.
+pub fn text(key: &str, body: &str) -> Value {
+    json!({ "key": key, "format": "text", "body": body })
+}
