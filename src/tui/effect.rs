@@ -31,10 +31,14 @@ pub(crate) enum Slot {
     Keys,
     /// A key's history.
     History,
+    /// The content of the version under the cursor.
+    Details,
     /// Pointers below 100 % or killed.
     Rollouts,
     /// Audit pages.
     Audit,
+    /// Verifying the chain.
+    Verify,
     /// What a dialog shows.
     Dialog,
     /// Whatever else a dialog needs beside it.

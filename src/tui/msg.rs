@@ -68,10 +68,10 @@ pub(crate) enum Msg {
 /// What the stream says. The runtime makes it of the client's own type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Followed {
-    /// The stream is open; the chain was verified from one number (pinned) to another.
+    /// The stream is open. With what is known of the chain; none where the caller may not read it, or where it is broken.
     Connected {
-        /// The number from which this process or an earlier one verified.
-        from: u64,
+        /// What is known of the chain.
+        contact: Option<Contact>,
     },
     /// A new link of the chain, verified.
     Audit(Box<AuditEvent>),
@@ -85,6 +85,8 @@ pub(crate) enum Followed {
         attempt: u32,
         /// Milliseconds.
         retry_in: u64,
+        /// Why, where a person has to know: a token that is no longer valid.
+        why: Option<String>,
     },
     /// The chain is broken: the first bad number and why.
     Broken {
@@ -93,6 +95,17 @@ pub(crate) enum Followed {
         /// Why.
         why: String,
     },
+}
+
+/// What is known of the chain when the stream opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Contact {
+    /// The first event of the unbroken run that was hashed on this machine.
+    pub(crate) from: u64,
+    /// The last one.
+    pub(crate) head: ChainHead,
+    /// Whether this machine sees this registry for the first time.
+    pub(crate) first: bool,
 }
 
 /// Somewhere in the terminal.

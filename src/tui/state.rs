@@ -150,14 +150,14 @@ pub(crate) enum Chain {
     /// Nothing yet.
     #[default]
     Unknown,
-    /// Every event from one number to another, hashed here.
+    /// Every event from one number to the head, hashed here.
     Verified {
         /// From.
         from: u64,
-        /// To.
-        to: u64,
-        /// The hash of the last.
-        head: Option<Digest>,
+        /// The last.
+        head: ChainHead,
+        /// Whether this machine saw this registry for the first time: pinned, not compared.
+        first: bool,
     },
     /// Broken: an alarm that cannot be missed.
     Broken {
@@ -176,7 +176,7 @@ impl Link {
     /// The audit head that this process verified, for approvals.
     pub(crate) fn verified_head(&self) -> Option<Digest> {
         match &self.chain {
-            Chain::Verified { head, .. } => *head,
+            Chain::Verified { head, .. } => Some(head.event_id),
             _ => None,
         }
     }
@@ -216,6 +216,8 @@ pub(crate) struct Pending {
     pub(crate) keys: Vec<Key>,
     /// The number before them.
     pub(crate) count: Option<u64>,
+    /// When the last digit of the number was pressed.
+    pub(crate) since: std::time::Duration,
     /// When ctrl-c was last pressed.
     pub(crate) cancelled_at: Option<Timestamp>,
 }
