@@ -37,6 +37,8 @@ pub(crate) enum Slot {
     Rollouts,
     /// Audit pages.
     Audit,
+    /// One whole audit event.
+    Record,
     /// Verifying the chain.
     Verify,
     /// What a dialog shows.
@@ -87,8 +89,8 @@ pub(crate) enum Query {
     Rule(KeyId, Environment),
     /// Audit events.
     Events(ListAudit),
-    /// Verify the chain from this number (0 = the first) to the head.
-    Verify(u64),
+    /// Verify the whole chain, also against what this machine saw before.
+    Verify,
 }
 
 /// The Inbox's lists.
@@ -146,12 +148,14 @@ pub(crate) enum Answer {
     Rule(Box<EnvironmentRule>),
     /// See [`Query::Events`].
     Events(Page<AuditEvent>),
-    /// See [`Query::Verify`]: how many events were verified, up to which number.
-    Verified {
-        /// Events verified.
-        count: u64,
-        /// The last number.
-        to: u64,
+    /// See [`Query::Verify`]: the chain holds up to this head.
+    Verified(crate::model::ChainHead),
+    /// See [`Query::Verify`]: it does not.
+    Broken {
+        /// The first bad number.
+        seq: u64,
+        /// Why.
+        why: String,
     },
 }
 

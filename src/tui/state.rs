@@ -45,6 +45,29 @@ pub(crate) struct State {
     pub(crate) desk: dialogs::desk::Desk,
 }
 
+impl State {
+    /// The terminal before anything is known; ids are drawn from `seed`.
+    pub(crate) fn new(keymap: Arc<Keymap>, seed: [u8; 16]) -> Self {
+        Self {
+            session: Session::default(),
+            link: Link::default(),
+            screen: Screen::default(),
+            keymap,
+            pending: Pending::default(),
+            room: Room::Inbox,
+            inbox: rooms::inbox::State::default(),
+            review: rooms::review::State::default(),
+            keys: rooms::keys::State::default(),
+            rollouts: rooms::rollouts::State::default(),
+            audit: rooms::audit::State::default(),
+            modal: None,
+            notices: Notices::default(),
+            slots: Slots::new(seed),
+            desk: dialogs::desk::Desk::default(),
+        }
+    }
+}
+
 /// The room in front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Room {
@@ -173,6 +196,10 @@ impl Link {
     pub(crate) fn is_live(&self) -> bool {
         self.wire == Wire::Live
     }
+    /// What a person sees of it: a heartbeat that leaves this alone is no reason to draw.
+    pub(crate) fn face(&self) -> (Wire, bool, i64) {
+        (self.wire, matches!(self.chain, Chain::Broken { .. }), self.skew)
+    }
     /// The audit head that this process verified, for approvals.
     pub(crate) fn verified_head(&self) -> Option<Digest> {
         match &self.chain {
@@ -199,6 +226,10 @@ pub(crate) struct Screen {
     pub(crate) preview: bool,
     /// Whether the focused pane has the whole body.
     pub(crate) zoom: bool,
+    /// The steady clock when the state last changed.
+    pub(crate) steady: std::time::Duration,
+    /// Counts dialogs that were opened, so that a frame can tell which one it shows.
+    pub(crate) dialogs: u64,
     /// The person's time zone offset in seconds, for absolute times.
     pub(crate) offset: i32,
 }
@@ -225,15 +256,15 @@ pub(crate) struct Pending {
 /// What lies over the room and takes every key.
 pub(crate) enum Modal {
     /// `?`
-    Help(overlays::help::State),
+    Help(overlays::help::Help),
     /// `:` and ctrl-p
-    Palette(overlays::palette::State),
+    Palette(overlays::palette::Palette),
     /// `!`
     Danger,
     /// `y`
     Copy,
     /// `E`
-    Errors(overlays::errors::State),
+    Errors(overlays::errors::List),
     /// A dialog: approve, promote, kill …
     Dialog(Box<dialogs::Dialog>),
 }
@@ -361,6 +392,17 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// The command line that shows the same.
+    pub(crate) fn command(&self) -> Option<String> {
+        if let Some(promotion) = &self.promotion {
+            return Some(format!("countersign review {}", promotion.promotion.promotion_id));
+        }
+        let key = self.key.as_ref()?;
+        Some(match &self.digest {
+            Some(digest) => format!("countersign cat {key}@{}", digest.short()),
+            None => format!("countersign show {key}"),
+        })
+    }
     /// A dialog about this.
     pub(crate) fn dialog(&self, kind: super::msg::DialogKind) -> Option<DialogRequest> {
         let mut request = DialogRequest::new(kind, self.key.clone()?);

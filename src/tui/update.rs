@@ -70,6 +70,7 @@ fn settle(state: &mut State, effects: Vec<Effect>, now: Now) -> Vec<Effect> {
 }
 
 fn one(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
+    state.screen.steady = now.steady;
     // The desk sees everything first; it is taken out so that it can be lent the rest.
     let mut desk = std::mem::take(&mut state.desk);
     let mut effects = desk.update(&msg, &cx!(state, now));
@@ -235,10 +236,14 @@ fn act(state: &mut State, action: Action, now: Now) -> Vec<Effect> {
         Action::TabKeys => go(state, Place::Keys(None), now),
         Action::TabRollouts => go(state, Place::Rollouts, now),
         Action::TabAudit => go(state, Place::Audit(None), now),
-        Action::Help => open_modal(state, |s| Modal::Help(overlays::help::State::about(scopes(s)[0]))),
-        Action::Palette => open_modal(state, |s| Modal::Palette(overlays::palette::State::commands(s))),
-        Action::GoTo => open_modal(state, |s| Modal::Palette(overlays::palette::State::places(s))),
-        Action::Errors => open_modal(state, |_| Modal::Errors(overlays::errors::State::default())),
+        Action::Help => open_modal(state, |s| Modal::Help(overlays::help::Help::about(scopes(s)[0]))),
+        Action::Palette => open_modal(state, |s| Modal::Palette(overlays::palette::Palette::commands(s))),
+        Action::GoTo => {
+            let effects = rooms::keys::fetch(&mut state.keys, &mut cx!(state, now));
+            state.modal = Some(Modal::Palette(overlays::palette::Palette::places(state)));
+            effects
+        }
+        Action::Errors => open_modal(state, |_| Modal::Errors(overlays::errors::List::default())),
         Action::Danger => danger_menu(state),
         Action::Copy => open_modal(state, |_| Modal::Copy),
         Action::Theme => {
@@ -319,6 +324,7 @@ fn ask(state: &mut State, request: DialogRequest, now: Now) -> Vec<Effect> {
         return vec![say(Notice::error("this terminal is read-only: nothing can be changed from here"))];
     }
     let (dialog, effects) = Dialog::open(request, &mut cx!(state, now));
+    state.screen.dialogs += u64::from(dialog.is_some());
     state.modal = dialog.map(Modal::Dialog);
     effects
 }
@@ -429,6 +435,13 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
             effects.push(say(Notice::error(failure.text.clone())));
         }
     }
+    match &answer {
+        Ok(Answer::Verified(head)) if !matches!(state.link.chain, Chain::Broken { .. }) => {
+            state.link.chain = Chain::Verified { from: 1, head: *head, first: false };
+        }
+        Ok(Answer::Broken { seq, why }) => state.link.chain = Chain::Broken { seq: *seq, why: why.clone() },
+        _ => {}
+    }
     let msg = Msg::Loaded { slot, generation, answer };
     effects.extend(match slot {
         Slot::Session => session(state, msg, now),
@@ -438,7 +451,7 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
         }
         Slot::Keys | Slot::History | Slot::Details => rooms::keys::update(&mut state.keys, &msg, &mut cx!(state, now)),
         Slot::Rollouts => rooms::rollouts::update(&mut state.rollouts, &msg, &mut cx!(state, now)),
-        Slot::Audit | Slot::Verify => rooms::audit::update(&mut state.audit, &msg, &mut cx!(state, now)),
+        Slot::Audit | Slot::Record | Slot::Verify => rooms::audit::update(&mut state.audit, &msg, &mut cx!(state, now)),
         Slot::Dialog | Slot::DialogExtra => to_dialog(state, &msg, now),
     });
     effects

@@ -5,3 +5,4 @@ pub(crate) mod inbox;
 pub(crate) mod keys;
 pub(crate) mod review;
 pub(crate) mod rollouts;
+pub(crate) mod throttle;

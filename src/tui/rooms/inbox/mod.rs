@@ -1,9 +1,16 @@
-//! Inbox: what waits for the person.
+//! Inbox: what waits for the person, what is owed, what waits for others.
 
+mod preview;
 mod state;
 mod update;
 mod view;
+pub(crate) mod words;
 
 pub(crate) use state::State;
-pub(crate) use update::{open, subject, update};
+pub(crate) use update::{off, open, subject, typing, update};
 pub(crate) use view::draw;
+
+/// How many items wait for the person; none before they are known.
+pub(crate) fn waiting(state: &State) -> Option<usize> {
+    state.loaded.then(|| state.entries.iter().filter(|e| e.section.is_mine() && !e.ghost).count())
+}

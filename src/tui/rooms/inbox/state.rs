@@ -1,5 +1,190 @@
-//! What Inbox knows.
+//! What Inbox knows: entries in a fixed order, newer ones that wait, ghosts of those that went.
+
+use crate::model::PromotionState;
+use crate::tui::effect::InboxLists;
+use crate::tui::field::{Field, Lines};
+use crate::tui::rooms::throttle::Throttle;
+use crate::wire::promotions::PromotionView;
+use uuid::Uuid;
+
+/// Why an entry is in the Inbox, in the order of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Section {
+    /// My approval counts.
+    Approve,
+    /// All is met and I may apply it.
+    Apply,
+    /// Mine, and others blocked it.
+    Blocked,
+    /// A review or a note that I owe.
+    Owed,
+    /// Waits for others.
+    Others,
+}
+
+impl Section {
+    /// Whether it waits for this person.
+    pub(crate) fn is_mine(self) -> bool {
+        self != Self::Others
+    }
+    /// The heading above its entries.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Approve => "for your approval",
+            Self::Apply => "ready to apply",
+            Self::Blocked => "yours, blocked by others",
+            Self::Owed => "owed after the fact",
+            Self::Others => "waiting for others",
+        }
+    }
+    fn of(view: &PromotionView, owed: bool) -> Self {
+        let mine = &view.mine;
+        let rejected = || super::words::rejections(view).next().is_some();
+        match () {
+            () if owed || mine.owes_note => Self::Owed,
+            () if view.promotion.state != PromotionState::Open => Self::Others,
+            () if mine.opened && rejected() => Self::Blocked,
+            () if !mine.can_approve.is_empty() => Self::Approve,
+            () if mine.can_apply && view.readiness.is_ready() => Self::Apply,
+            () => Self::Others,
+        }
+    }
+}
+
+/// A row.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Why it is here.
+    pub(crate) section: Section,
+    /// The promotion.
+    pub(crate) view: PromotionView,
+    /// Whether it is gone from the registry's list: shown while selected, and nothing can be done with it.
+    pub(crate) ghost: bool,
+}
+
+impl Entry {
+    /// Selection is by this.
+    pub(crate) fn id(&self) -> Uuid {
+        self.view.promotion.promotion_id
+    }
+}
 
 /// Everything of this room.
-#[derive(Debug, Default)]
-pub(crate) struct State {}
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The rows as they are shown.
+    pub(crate) entries: Vec<Entry>,
+    /// New ones, which wait until the person asks for them.
+    pub(crate) newer: Vec<Entry>,
+    /// The selected row.
+    pub(crate) selected: Option<Uuid>,
+    /// Whether anything was loaded yet.
+    pub(crate) loaded: bool,
+    /// The next answer may put the rows in a new order: the person asked for it.
+    pub(crate) reorder: bool,
+    /// Words that a row must contain.
+    pub(crate) filter: Field,
+    /// Whether the filter has the keys.
+    pub(crate) typing: bool,
+    /// How far the preview was scrolled.
+    pub(crate) scrolled: usize,
+    /// Whether the preview has the keys.
+    pub(crate) in_preview: bool,
+    /// When to fetch.
+    pub(crate) throttle: Throttle,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            newer: Vec::new(),
+            selected: None,
+            loaded: false,
+            reorder: true,
+            filter: Field::new(Lines::One),
+            typing: false,
+            scrolled: 0,
+            in_preview: false,
+            throttle: Throttle::default(),
+        }
+    }
+}
+
+impl State {
+    /// The rows that the filter leaves.
+    pub(crate) fn visible(&self) -> Vec<&Entry> {
+        let filter = self.filter.text().to_lowercase();
+        self.entries.iter().filter(|e| super::words::matches(&e.view, &filter)).collect()
+    }
+
+    /// The selected row, and which of the visible ones it is.
+    pub(crate) fn current(&self) -> Option<(usize, &Entry)> {
+        let rows = self.visible();
+        let at = rows.iter().position(|e| Some(e.id()) == self.selected).or(if rows.is_empty() { None } else { Some(0) })?;
+        Some((at, rows[at]))
+    }
+
+    /// Selects the visible row `at`; a ghost that is left goes.
+    pub(crate) fn select(&mut self, at: usize) {
+        let id = self.visible().get(at).map(|e| e.id());
+        if id != self.selected {
+            self.scrolled = 0;
+            self.selected = id;
+            let selected = self.selected;
+            self.entries.retain(|e| !e.ghost || Some(e.id()) == selected);
+        }
+    }
+
+    /// Takes what the registry answered. Rows never change places under the cursor: known ones are updated where they are,
+    /// new ones wait, a selected one that went becomes a ghost.
+    pub(crate) fn take(&mut self, lists: InboxLists) {
+        let owed = lists.owed.into_iter().map(|view| (view, true));
+        let rest = lists.waiting.into_iter().chain(lists.others).map(|view| (view, false));
+        let mut fresh: Vec<Entry> = Vec::new();
+        for (view, owed) in owed.chain(rest) {
+            if !fresh.iter().any(|e| e.id() == view.promotion.promotion_id) {
+                fresh.push(Entry { section: Section::of(&view, owed), view, ghost: false });
+            }
+        }
+        if self.reorder || !self.loaded || self.entries.is_empty() {
+            let at = self.current().map_or(0, |(at, _)| at);
+            self.entries = fresh;
+            self.newer.clear();
+            self.sort();
+            self.reorder = false;
+            self.loaded = true;
+            if self.current().is_none_or(|(_, e)| Some(e.id()) != self.selected) {
+                let last = self.visible().len().saturating_sub(1);
+                self.select(at.min(last));
+            }
+            return;
+        }
+        self.loaded = true;
+        let selected = self.selected;
+        for entry in &mut self.entries {
+            match fresh.iter().position(|f| f.id() == entry.id()) {
+                Some(at) => {
+                    let found = fresh.swap_remove(at);
+                    (entry.view, entry.ghost) = (found.view, false);
+                }
+                None => entry.ghost = true,
+            }
+        }
+        self.entries.retain(|e| !e.ghost || Some(e.id()) == selected);
+        self.newer = fresh;
+    }
+
+    /// Inserts the rows that wait, in their places.
+    pub(crate) fn insert_newer(&mut self) {
+        self.entries.append(&mut self.newer);
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        // Oldest first within a section: what waits longest is done first; of others, too.
+        self.entries.sort_by(|a, b| {
+            (a.section, a.view.promotion.at, a.id()).cmp(&(b.section, b.view.promotion.at, b.id()))
+        });
+    }
+}

@@ -1,21 +1,168 @@
 //! What Inbox does with what happens.
 
 use super::State;
-use crate::tui::effect::Effect;
-use crate::tui::msg::Msg;
+use super::state::{Entry, Section};
+use crate::model::{Action as Audited, PromotionState};
+use crate::tui::action::Action;
+use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::keymap::KeyCode;
+use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane};
 use crate::tui::state::{Cx, Subject};
+use crate::tui::update::{review, say, tell};
+use crate::tui::widgets::scroll::{Cursor, Move};
 
-/// The room comes to the front: fetch what is missing.
-pub(crate) fn open(_state: &mut State, _cx: &mut Cx) -> Vec<Effect> {
-    Vec::new()
+fn query() -> Query {
+    Query::Inbox
+}
+
+/// The room comes to the front: fetch, and let rows take new places.
+pub(crate) fn open(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    state.reorder = true;
+    state.throttle.now(Slot::Inbox, Query::Inbox, cx)
+}
+
+/// Whether the filter has the keys.
+pub(crate) fn typing(state: &State) -> bool {
+    state.typing
 }
 
 /// A message for this room.
-pub(crate) fn update(_state: &mut State, _msg: &Msg, _cx: &mut Cx) -> Vec<Effect> {
+pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
+    match msg {
+        Msg::Chosen(action) => chosen(state, *action, cx),
+        Msg::Pressed(key) if state.typing => {
+            match key.code {
+                KeyCode::Esc => {
+                    state.typing = false;
+                    state.filter = crate::tui::field::Field::new(crate::tui::field::Lines::One);
+                }
+                KeyCode::Enter | KeyCode::Down | KeyCode::Tab => state.typing = false,
+                _ => {
+                    state.filter.key(key);
+                }
+            }
+            Vec::new()
+        }
+        Msg::Pasted(text) => {
+            state.filter.paste(text);
+            Vec::new()
+        }
+        Msg::Loaded { answer, .. } => {
+            match answer {
+                Ok(Answer::Inbox(lists)) => state.take((**lists).clone()),
+                Ok(_) => {}
+                Err(_) => state.throttle.failed(),
+            }
+            state.throttle.due(Slot::Inbox, query, cx)
+        }
+        Msg::Followed(Followed::Audit(event)) => {
+            let relevant = event.body.as_ref().is_none_or(|b| {
+                !matches!(b.action, Audited::TokenCreate | Audited::TokenRevoke | Audited::ContentRead | Audited::AccessDenied)
+            });
+            if relevant { state.throttle.stale(Slot::Inbox, query, cx) } else { Vec::new() }
+        }
+        Msg::Followed(Followed::Connected { .. }) => state.throttle.stale(Slot::Inbox, query, cx),
+        Msg::Ticked => state.throttle.due(Slot::Inbox, query, cx),
+        _ => Vec::new(),
+    }
+}
+
+fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
+    let rows = state.visible().len();
+    let page = cx.screen.height / 2;
+    if let Some(how) = Move::of(action, page) {
+        if state.in_preview {
+            let mut cursor = Cursor { at: state.scrolled };
+            cursor.go(how, 200);
+            state.scrolled = cursor.at;
+        } else {
+            let mut cursor = Cursor { at: state.current().map_or(0, |(at, _)| at) };
+            cursor.go(how, rows);
+            state.select(cursor.at);
+        }
+        return Vec::new();
+    }
+    match action {
+        Action::Find => state.typing = true,
+        Action::Back => {
+            state.in_preview = false;
+            state.filter = crate::tui::field::Field::new(crate::tui::field::Lines::One);
+        }
+        Action::PaneNext | Action::PanePrevious | Action::PaneLeft | Action::PaneRight => {
+            state.in_preview = match action {
+                Action::PaneLeft => false,
+                Action::PaneRight => true,
+                _ => !state.in_preview,
+            };
+        }
+        Action::InsertNewer => state.insert_newer(),
+        Action::Refetch => return open(state, cx),
+        _ => return on_row(state, action),
+    }
     Vec::new()
 }
 
+fn on_row(state: &State, action: Action) -> Vec<Effect> {
+    let Some((_, entry)) = state.current() else {
+        return vec![say(Notice::note("nothing is selected"))];
+    };
+    if let Some(why) = off(state, action) {
+        return vec![say(Notice::error(format!("cannot {}: {why}", action.title())))];
+    }
+    let dialog = |kind| subject(state).dialog(kind).map(|r| tell(Msg::DialogAsked(Box::new(r)))).into_iter().collect();
+    match action {
+        Action::InboxOpen | Action::InboxDiff => vec![review(entry.id(), ReviewPane::Diff)],
+        Action::InboxGates => vec![review(entry.id(), ReviewPane::Gates)],
+        Action::InboxApprove => {
+            let hint = Notice::note("read the change to its end, then approve it here");
+            vec![review(entry.id(), ReviewPane::Diff), say(hint)]
+        }
+        Action::InboxReject => dialog(DialogKind::RequestChanges),
+        Action::InboxComment => dialog(DialogKind::Comment),
+        Action::InboxWithdraw => dialog(DialogKind::Withdraw),
+        Action::InboxSettle if entry.view.mine.owes_note => dialog(DialogKind::SettleNote),
+        Action::InboxSettle => dialog(DialogKind::SettleReview),
+        _ => Vec::new(),
+    }
+}
+
+/// Why an action cannot be done on the selected row, if so.
+pub(crate) fn off(state: &State, action: Action) -> Option<String> {
+    let (_, entry) = state.current()?;
+    let acts = matches!(
+        action,
+        Action::InboxApprove | Action::InboxReject | Action::InboxComment | Action::InboxWithdraw | Action::InboxSettle
+    );
+    if acts && entry.ghost {
+        return Some("it is gone from the list; ctrl-r fetches again".into());
+    }
+    refusal(entry, action)
+}
+
+fn refusal(entry: &Entry, action: Action) -> Option<String> {
+    let (mine, open) = (&entry.view.mine, entry.view.promotion.state == PromotionState::Open);
+    match action {
+        Action::InboxApprove if !open => Some(format!("it is {}", entry.view.promotion.state)),
+        Action::InboxApprove if mine.can_approve.is_empty() => {
+            Some(mine.approve_refused.clone().unwrap_or_else(|| "no approval of yours is needed".into()))
+        }
+        Action::InboxReject if !open => Some(format!("it is {}", entry.view.promotion.state)),
+        Action::InboxWithdraw if !open || !mine.opened => Some("only the person who opened it can".into()),
+        Action::InboxSettle if entry.section != Section::Owed => Some("nothing is owed here".into()),
+        _ => None,
+    }
+}
+
 /// What the cursor is on.
-pub(crate) fn subject(_state: &State) -> Subject {
-    Subject::default()
+pub(crate) fn subject(state: &State) -> Subject {
+    let Some((_, entry)) = state.current() else { return Subject::default() };
+    let promotion = &entry.view.promotion;
+    Subject {
+        key: Some(promotion.key_id.clone()),
+        environment: Some(promotion.environment.clone()).filter(|e| !e.is_safe_default()),
+        digest: promotion.to_digest,
+        rationale: Some(promotion.rationale.clone()),
+        promotion: Some(Box::new(entry.view.clone())),
+        ..Subject::default()
+    }
 }

@@ -1,9 +1,157 @@
 //! Draws Inbox.
+//!
+//! ```text
+//! ┌ Inbox · for you 4 ───────────────────────────────────────────────────────────┐
+//! │ AGE  KEY                      CHANGE      ENV     GATES   OK                 │
+//! │>12m  support.refund.system    v8→v9       [PROD]  5+ 1!   1/2                │
+//! │── waiting for others ──                                                      │
+//! └──────────────────────────────────────────────────────────────────── 1 of 6 ──┘
+//! ```
 
-use super::State;
+use super::state::{Entry, Section, State};
+use super::{preview, words};
 use crate::tui::look::Look;
+use crate::tui::theme::Role;
+use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::row::Row;
+use crate::tui::widgets::{age, environment, scroll};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-/// Draws the room into `area`.
-pub(crate) fn draw(_frame: &mut Frame, _area: Rect, _state: &State, _look: &Look) {}
+/// Draws the room into `area`: list and preview, side by side where there is room.
+pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
+    let wide = area.width >= 100;
+    let preview_height = if area.height >= 14 { (area.height / 3).clamp(5, 9) } else { 0 };
+    let shown = look.screen.preview && (wide || preview_height > 0);
+    if look.screen.zoom || !shown {
+        if look.screen.zoom && state.in_preview { preview::draw(frame, area, state, look) } else { list(frame, area, state, look) }
+        return;
+    }
+    let (left, right) = if wide {
+        let width = area.width * 57 / 100;
+        (Rect { width, ..area }, Rect { x: area.x + width, width: area.width - width, ..area })
+    } else {
+        let height = area.height - preview_height;
+        (Rect { height, ..area }, Rect { y: area.y + height, height: preview_height, ..area })
+    };
+    list(frame, left, state, look);
+    preview::draw(frame, right, state, look);
+}
+
+fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
+    let mine = state.entries.iter().filter(|e| e.section.is_mine() && !e.ghost).count();
+    let dot = look.sign("·", "-");
+    let rows = state.visible();
+    let at = state.current().map_or(0, |(at, _)| at);
+    let mut title = format!("Inbox {dot} for you {mine}");
+    if rows.len() != state.entries.len() {
+        title = format!("{title} {dot} filtered {} of {}", rows.len(), state.entries.len());
+    }
+    let foot = if rows.is_empty() { String::new() } else { format!("{} of {}", at + 1, rows.len()) };
+    let inside = Pane::new(title).foot(foot).focused(!state.in_preview).draw(frame, area, look);
+    let mut lines = Vec::new();
+    let filtering = state.typing || !state.filter.text().is_empty();
+    let top = u16::from(filtering);
+    if filtering {
+        let line = Rect { height: 1.min(inside.height), ..inside };
+        frame.render_widget(Line::styled("/ ", look.style(Role::Key)), line);
+        let field = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
+        state.filter.draw(frame, field, state.typing, look);
+    }
+    lines.push((false, header(inside.width, look)));
+    let mut section = None;
+    for (n, entry) in rows.iter().enumerate() {
+        if section != Some(entry.section) {
+            if section.is_some() || entry.section != Section::Approve {
+                lines.push((false, heading(entry.section, inside.width, look)));
+            }
+            section = Some(entry.section);
+        }
+        lines.push((n == at, row(entry, n == at, inside.width, look)));
+    }
+    if rows.is_empty() {
+        let text = match (state.loaded, state.entries.is_empty()) {
+            (false, _) => " fetching what waits for you",
+            (true, true) => " nothing waits for you, and nothing for others",
+            (true, false) => " no row matches the filter; esc clears it",
+        };
+        lines.push((false, Line::styled(text, look.style(Role::Dim))));
+    }
+    let newer = (!state.newer.is_empty()).then(|| {
+        let text = format!(" {} newer {} press . to insert", state.newer.len(), look.sign("—", "-"));
+        Line::styled(text, look.style(Role::Warning))
+    });
+    let height = inside.height.saturating_sub(top + u16::from(newer.is_some()));
+    // The header stays; the rest scrolls under it.
+    let (head, body) = lines.split_at(1);
+    let here = body.iter().position(|(here, _)| *here).unwrap_or(0);
+    let first = scroll::first(here, body.len(), usize::from(height.saturating_sub(1)));
+    let shown = head.iter().chain(body.iter().skip(first)).take(usize::from(height));
+    for (n, (_, line)) in shown.enumerate() {
+        let y = inside.y + top + u16::try_from(n).unwrap_or(0);
+        frame.render_widget(line, Rect { y, height: 1, ..inside });
+    }
+    if let Some(line) = newer.filter(|_| inside.height > 0) {
+        frame.render_widget(line, Rect { y: inside.bottom() - 1, height: 1, ..inside });
+    }
+}
+
+/// Widths of the columns after the key: change, environment, gates, approvals.
+const CHANGE: usize = 12;
+const ENVIRONMENT: usize = 10;
+const GATES: usize = 9;
+const OK: usize = 6;
+
+fn key_width(width: u16) -> usize {
+    usize::from(width).saturating_sub(1 + 5 + CHANGE + ENVIRONMENT + GATES + OK).clamp(12, 60)
+}
+
+fn header(width: u16, look: &Look) -> Line<'static> {
+    Row::new(width, look)
+        .own(" AGE", 6, Role::Dim)
+        .own("KEY", key_width(width), Role::Dim)
+        .own("CHANGE", CHANGE, Role::Dim)
+        .own("ENV", ENVIRONMENT, Role::Dim)
+        .own("GATES", GATES, Role::Dim)
+        .own("OK", OK, Role::Dim)
+        .line()
+}
+
+fn heading(section: Section, width: u16, look: &Look) -> Line<'static> {
+    let dash = look.sign("──", "--");
+    Row::new(width, look).word(format!("{dash} {} {dash}", section.heading()), Role::Dim).line()
+}
+
+fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
+    let (view, promotion) = (&entry.view, &entry.view.promotion);
+    let mut row = Row::new(width, look);
+    if here {
+        row = row.on(Role::Selected);
+    }
+    let plain = if entry.ghost { Role::Dim } else { Role::Text };
+    row = row.own(if here { ">" } else { " " }, 1, Role::Key);
+    row = row.right(age::age(look.now, promotion.at), 3, plain).pad(2);
+    let protected = view.rule.is_protected();
+    let (given, asked) = words::approvals(view);
+    let ok = match (entry.section, entry.ghost) {
+        (_, true) => "gone".to_owned(),
+        (Section::Apply, _) => "ready".to_owned(),
+        (Section::Owed, _) if view.mine.owes_note => "note".to_owned(),
+        (Section::Owed, _) => "review".to_owned(),
+        _ if words::rejections(view).next().is_some() => look.sign("✗ no", "x no").to_owned(),
+        _ => format!("{given}/{asked}"),
+    };
+    let gates = words::gates(view);
+    let gates_role = if gates.contains('x') { Role::Danger } else if gates.contains(['?', '!']) { Role::Warning } else { Role::Ok };
+    row.outside(promotion.key_id.as_str(), key_width(width).saturating_sub(1), plain)
+        .pad(1)
+        .own(words::change(view, look.sign("→", ">")), CHANGE - 1, plain)
+        .pad(1)
+        .outside(&environment(promotion.environment.as_str(), protected), ENVIRONMENT - 1, if protected { Role::Protected } else { plain })
+        .pad(1)
+        .own(gates, GATES - 1, gates_role)
+        .pad(1)
+        .own(ok, OK, if entry.section == Section::Apply { Role::Ok } else { plain })
+        .line()
+}

@@ -1,4 +1,4 @@
-//! Rollouts: pointers below 100 % or killed.
+//! Rollouts: pointers below 100 % or killed, with plan and step.
 
 mod state;
 mod update;
@@ -7,3 +7,8 @@ mod view;
 pub(crate) use state::State;
 pub(crate) use update::{open, subject, update};
 pub(crate) use view::draw;
+
+/// How many there are; none before they are known.
+pub(crate) fn count(state: &State) -> Option<usize> {
+    state.loaded.then(|| state.rows.iter().filter(|r| !r.ghost).count())
+}

@@ -1,5 +1,83 @@
 //! What Rollouts knows.
 
+use crate::model::{BasisPoints, Environment, KeyId, PlanStep};
+use crate::tui::rooms::throttle::Throttle;
+use crate::wire::pointers::PointerView;
+
+/// A row: a pointer, perhaps one that is done meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Rolling {
+    /// The pointer.
+    pub(crate) view: PointerView,
+    /// Whether it reached 100 % or was revived meanwhile: shown while selected.
+    pub(crate) ghost: bool,
+}
+
+impl Rolling {
+    /// Selection is by this.
+    pub(crate) fn id(&self) -> (&KeyId, &Environment) {
+        (&self.view.pointer.key_id, &self.view.pointer.environment)
+    }
+    /// Which step of the plan it stands on, from 1, and how many there are.
+    pub(crate) fn step(&self) -> (usize, usize) {
+        let pointer = &self.view.pointer;
+        let at = pointer.plan.iter().take_while(|s| s.0 <= pointer.rollout_pct).count();
+        (at, pointer.plan.len())
+    }
+    /// The plan's next step.
+    pub(crate) fn next(&self) -> Option<&PlanStep> {
+        let pointer = &self.view.pointer;
+        pointer.plan.iter().find(|s| s.0 > pointer.rollout_pct)
+    }
+}
+
 /// Everything of this room.
 #[derive(Debug, Default)]
-pub(crate) struct State {}
+pub(crate) struct State {
+    /// Killed ones first, then held ones, then the smallest share.
+    pub(crate) rows: Vec<Rolling>,
+    /// The selected row.
+    pub(crate) selected: Option<(KeyId, Environment)>,
+    /// Whether anything was loaded yet.
+    pub(crate) loaded: bool,
+    /// When to fetch.
+    pub(crate) throttle: Throttle,
+}
+
+impl State {
+    /// The selected row, and which one it is.
+    pub(crate) fn current(&self) -> Option<(usize, &Rolling)> {
+        let selected = self.selected.as_ref().map(|(key, environment)| (key, environment));
+        let at = self.rows.iter().position(|r| Some(r.id()) == selected);
+        let at = at.or(if self.rows.is_empty() { None } else { Some(0) })?;
+        Some((at, &self.rows[at]))
+    }
+
+    /// Selects a row; a ghost that is left goes.
+    pub(crate) fn select(&mut self, at: usize) {
+        self.selected = self.rows.get(at).map(|r| (r.view.pointer.key_id.clone(), r.view.pointer.environment.clone()));
+        let selected = self.selected.clone();
+        self.rows.retain(|r| !r.ghost || selected.as_ref().is_some_and(|(k, e)| r.id() == (k, e)));
+    }
+
+    /// Takes what the registry answered; the selected row stays, as a ghost where it is done.
+    pub(crate) fn take(&mut self, views: Vec<PointerView>) {
+        let current = self.current().map(|(_, row)| row.clone());
+        self.rows = views.into_iter().map(|view| Rolling { view, ghost: false }).collect();
+        if let Some(mut gone) = current.filter(|row| !self.rows.iter().any(|r| r.id() == row.id())) {
+            gone.ghost = true;
+            gone.view.pointer.rollout_pct = BasisPoints::ALL.min(gone.view.pointer.rollout_pct);
+            self.rows.push(gone);
+        }
+        self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id().cmp(&b.id())));
+        self.loaded = true;
+        if self.current().is_some_and(|(_, r)| Some(r.id()) != self.selected.as_ref().map(|(k, e)| (k, e))) {
+            self.select(0);
+        }
+    }
+}
+
+fn rank(row: &Rolling) -> (bool, bool, bool, BasisPoints) {
+    let pointer = &row.view.pointer;
+    (row.ghost, !pointer.killed, !pointer.held, pointer.rollout_pct)
+}

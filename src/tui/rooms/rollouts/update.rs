@@ -1,21 +1,78 @@
 //! What Rollouts does with what happens.
 
 use super::State;
-use crate::tui::effect::Effect;
-use crate::tui::msg::Msg;
+use crate::tui::action::Action;
+use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::msg::{DialogKind, Followed, Msg, Notice, Place};
 use crate::tui::state::{Cx, Subject};
+use crate::tui::update::{say, tell};
+use crate::tui::widgets::scroll::{Cursor, Move};
+use crate::wire::pointers::ListPointers;
 
-/// The room comes to the front: fetch what is missing.
-pub(crate) fn open(_state: &mut State, _cx: &mut Cx) -> Vec<Effect> {
-    Vec::new()
+fn query() -> Query {
+    Query::Pointers(ListPointers { show: Some("partial".into()), ..ListPointers::default() })
+}
+
+/// The room comes to the front: fetch.
+pub(crate) fn open(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    state.throttle.now(Slot::Rollouts, query(), cx)
 }
 
 /// A message for this room.
-pub(crate) fn update(_state: &mut State, _msg: &Msg, _cx: &mut Cx) -> Vec<Effect> {
-    Vec::new()
+pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
+    match msg {
+        Msg::Chosen(action) => chosen(state, *action, cx),
+        Msg::Loaded { answer, .. } => {
+            match answer {
+                Ok(Answer::Pointers(views)) => state.take(views.clone()),
+                Ok(_) => {}
+                Err(_) => state.throttle.failed(),
+            }
+            state.throttle.due(Slot::Rollouts, query, cx)
+        }
+        Msg::Followed(Followed::Pointer(pointer)) => {
+            if let Some(row) = state.rows.iter_mut().find(|r| r.id() == (&pointer.key_id, &pointer.environment)) {
+                row.view.pointer.clone_from(pointer);
+            }
+            state.throttle.stale(Slot::Rollouts, query, cx)
+        }
+        Msg::Followed(Followed::Connected { .. }) => state.throttle.stale(Slot::Rollouts, query, cx),
+        Msg::Ticked => state.throttle.due(Slot::Rollouts, query, cx),
+        _ => Vec::new(),
+    }
+}
+
+fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
+    if let Some(how) = Move::of(action, cx.screen.height / 2) {
+        let mut cursor = Cursor { at: state.current().map_or(0, |(at, _)| at) };
+        cursor.go(how, state.rows.len());
+        state.select(cursor.at);
+        return Vec::new();
+    }
+    if action == Action::Refetch {
+        return open(state, cx);
+    }
+    let Some((_, row)) = state.current() else { return Vec::new() };
+    match action {
+        Action::RolloutsOpen | Action::PaneRight => vec![tell(Msg::Went(Place::Keys(Some(row.view.pointer.key_id.clone()))))],
+        Action::RolloutsHold if row.ghost => vec![say(Notice::error("cannot hold: this rollout is over"))],
+        Action::RolloutsHold if row.view.pointer.held => vec![say(Notice::note("it is held already; !u resumes it"))],
+        Action::RolloutsHold => {
+            subject(state).dialog(DialogKind::Hold).map(|r| tell(Msg::DialogAsked(Box::new(r)))).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What the cursor is on.
-pub(crate) fn subject(_state: &State) -> Subject {
-    Subject::default()
+pub(crate) fn subject(state: &State) -> Subject {
+    let Some((_, row)) = state.current() else { return Subject::default() };
+    let pointer = &row.view.pointer;
+    Subject {
+        key: Some(pointer.key_id.clone()),
+        environment: Some(pointer.environment.clone()),
+        digest: Some(pointer.digest),
+        rationale: row.view.version.as_ref().map(|v| v.rationale.clone()),
+        ..Subject::default()
+    }
 }
