@@ -32,14 +32,7 @@ const SKEW: i64 = 2;
 
 /// Draws everything.
 pub(crate) fn draw(frame: &mut Frame, state: &State, theme: &Theme, now: Timestamp) {
-    let look = Look {
-        theme,
-        screen: &state.screen,
-        session: &state.session,
-        link: &state.link,
-        keymap: &state.keymap,
-        now,
-    };
+    let look = Look { theme, screen: &state.screen, session: &state.session, link: &state.link, keymap: &state.keymap, now };
     let area = frame.area();
     frame.buffer_mut().set_style(area, look.style(Role::Text));
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
@@ -186,7 +179,9 @@ fn stale(width: u16, look: &Look) -> Option<Line<'static>> {
     }
     let since = look.link.heard_at.map_or_else(|| "the start".to_owned(), |at| age::clock(at, look.screen.offset));
     let text = format!(" {} STALE: nothing heard since {since}. What you see may have changed.", look.sign("◐", "!"));
-    Some(Row::new(width, look).on(Role::Warning).word(text, Role::Warning).word(" A kill is kept and sent.", Role::Warning).line())
+    Some(
+        Row::new(width, look).on(Role::Warning).word(text, Role::Warning).word(" A kill is kept and sent.", Role::Warning).line(),
+    )
 }
 
 fn tabs(width: u16, state: &State, look: &Look) -> Line<'static> {
@@ -218,7 +213,11 @@ fn tabs(width: u16, state: &State, look: &Look) -> Line<'static> {
 fn status(width: u16, state: &State, look: &Look) -> Line<'static> {
     let row = Row::new(width, look);
     if let Some(banner) = state.desk.banner(steady(state)) {
-        return row.on(Role::Warning).word(format!(" {} ", look.sign("◐", "!")), Role::Warning).outside_word(&banner, Role::Warning).line();
+        return row
+            .on(Role::Warning)
+            .word(format!(" {} ", look.sign("◐", "!")), Role::Warning)
+            .outside_word(&banner, Role::Warning)
+            .line();
     }
     if let Some((error, _)) = state.notices.errors.first() {
         let more = match state.notices.errors.len() {

@@ -154,5 +154,5 @@ fn open(options: TuiOptions, keymap: Keymap, facts: &term::Facts) -> Result<End,
 /// The time zone's offset now, in seconds.
 fn local_offset(clock: &Clock) -> i32 {
     let now = jiff::Timestamp::from_microsecond(clock.now().0).unwrap_or_default();
-    now.to_zoned(jiff::tz::TimeZone::system()).offset().seconds()
+    now.to_zoned_datetime(jiff::tz::TimeZone::system()).offset().seconds()
 }

@@ -236,7 +236,18 @@ pub(crate) struct Screen {
 
 impl Default for Screen {
     fn default() -> Self {
-        Self { width: 80, height: 24, theme: "ansi".into(), ascii: false, dock: true, preview: true, zoom: false, offset: 0 }
+        Self {
+            width: 80,
+            height: 24,
+            theme: "ansi".into(),
+            ascii: false,
+            dock: true,
+            preview: true,
+            zoom: false,
+            steady: std::time::Duration::ZERO,
+            dialogs: 0,
+            offset: 0,
+        }
     }
 }
 

@@ -394,16 +394,19 @@ fn to_dialog(state: &mut State, msg: &Msg, now: Now) -> Vec<Effect> {
 
 /// Pastes go to the text field that has the keys, never to keys.
 fn to_focus(state: &mut State, msg: &Msg, now: Now) -> Vec<Effect> {
-    match (&mut state.modal, msg) {
-        (Some(Modal::Dialog(_)), _) => to_dialog(state, msg, now),
-        (Some(modal), Msg::Pasted(text)) => {
-            overlays::pasted(modal, text);
-            Vec::new()
+    match &mut state.modal {
+        Some(Modal::Dialog(_)) => return to_dialog(state, msg, now),
+        Some(modal) => {
+            if let Msg::Pasted(text) = msg {
+                overlays::pasted(modal, text);
+            }
+            return Vec::new();
         }
-        (Some(_), _) => Vec::new(),
-        (None, _) if typing(state) || matches!(state.room, Room::Review(_)) => to_room(state, msg, now),
-        (None, _) => Vec::new(),
+        None => {}
     }
+    // An edited text is for the room that asked for the editor; a paste only for a field that has the keys.
+    let wanted = typing(state) || matches!(msg, Msg::Edited(_));
+    if wanted { to_room(state, msg, now) } else { Vec::new() }
 }
 
 fn ticked(state: &mut State, now: Now) -> Vec<Effect> {
@@ -520,7 +523,8 @@ fn link(state: &mut State, followed: &Followed, now: Now) -> Vec<Effect> {
 pub(crate) fn next_tick(state: &State, now: Timestamp) -> Timestamp {
     const MINUTE: i64 = 60_000_000;
     let minute = now.0.div_euclid(MINUTE).saturating_add(1).saturating_mul(MINUTE);
-    let silent = state.link.heard_at.filter(|_| state.link.wire == Wire::Live).map_or(i64::MAX, |at| at.0.saturating_add(SILENCE));
+    let silent =
+        state.link.heard_at.filter(|_| state.link.wire == Wire::Live).map_or(i64::MAX, |at| at.0.saturating_add(SILENCE));
     Timestamp(minute.min(silent))
 }
 

@@ -16,8 +16,6 @@ pub(crate) struct List {
     cursor: Cursor,
 }
 
-
-
 impl List {
     /// A key: move, dismiss all (enter), leave (esc, q, E).
     pub(crate) fn pressed(&mut self, key: Key, state: &mut State) -> Outcome {
@@ -40,7 +38,10 @@ impl List {
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let area = centred(area, area.width.saturating_sub(4).min(116), area.height.saturating_sub(4));
         let errors = &state.notices.errors;
-        let inside = Pane::new(format!("errors {}", errors.len())).foot("enter dismisses all  esc leaves").focused(true).draw(frame, area, look);
+        let inside = Pane::new(format!("errors {}", errors.len()))
+            .foot("enter dismisses all  esc leaves")
+            .focused(true)
+            .draw(frame, area, look);
         let mut lines = Vec::new();
         for (error, at) in errors.iter().skip(first(self.cursor.at, errors.len(), usize::from(inside.height))) {
             let head = Line::styled(age::clock(*at, look.screen.offset), look.style(Role::Dim));

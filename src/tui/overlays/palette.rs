@@ -74,14 +74,11 @@ impl Palette {
             self.found = seq.parse().map(Found::Event).into_iter().collect();
             return;
         }
-        let screens = [
-            ("Inbox", Place::Inbox),
-            ("Keys", Place::Keys(None)),
-            ("Rollouts", Place::Rollouts),
-            ("Audit", Place::Audit(None)),
-        ];
+        let screens =
+            [("Inbox", Place::Inbox), ("Keys", Place::Keys(None)), ("Rollouts", Place::Rollouts), ("Audit", Place::Audit(None))];
         let names = screens.iter().map(|(name, _)| *name);
-        self.found = fuzzy::best(&text, names, 4).into_iter().map(|n| Found::Screen(screens[n].0, screens[n].1.clone())).collect();
+        self.found =
+            fuzzy::best(&text, names, 4).into_iter().map(|n| Found::Screen(screens[n].0, screens[n].1.clone())).collect();
         let keys = rooms::keys::all(&state.keys);
         let best = fuzzy::best(&text, keys.iter().map(KeyId::as_str), RESULTS - self.found.len());
         self.found.extend(best.into_iter().map(|n| Found::Key(keys[n].clone())));

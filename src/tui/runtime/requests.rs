@@ -45,9 +45,7 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
                 tokio::try_join!(pointer, client.key_history(&key), client.all_promotions(&ask)).map_err(failure)?;
             Answer::Facts(Box::new(Facts { pointer, history, open }))
         }
-        Query::Rule(key, environment) => {
-            Answer::Rule(Box::new(client.policy_rule(&key, &environment).await.map_err(failure)?))
-        }
+        Query::Rule(key, environment) => Answer::Rule(Box::new(client.policy_rule(&key, &environment).await.map_err(failure)?)),
         Query::Events(ask) => Answer::Events(client.audit(&ask).await.map_err(failure)?),
         Query::Verify => match verify_all(client, pins, |_, _| {}).await {
             Ok(verified) => Answer::Verified(verified.head),
@@ -108,15 +106,12 @@ pub(super) async fn send(client: &Client, ticket: Uuid, call: Call) -> Result<Re
         Call::Resume(k, e, body) => client.resume(&k, &e, &body, &key).await.map(moved),
         Call::Rollback(k, e, body) => client.rollback(&k, &e, &body, &key).await.map(moved),
         Call::Kill(k, e, body) => client.kill(&k, &e, &body, &key).await.map(moved),
-        Call::KillMany(body) => {
-            client.kill_many(&body, &key).await.map(|kills| Receipt { seq: None, done: Done::Kills(kills) })
-        }
+        Call::KillMany(body) => client.kill_many(&body, &key).await.map(|kills| Receipt { seq: None, done: Done::Kills(kills) }),
         Call::UndoKill(k, e, body) => client.undo_kill(&k, &e, &body, &key).await.map(moved),
         Call::Save(k, body) => client.create_version(&k, &body, &key).await.map(|v| version(v.version)),
-        Call::Submit(digest, body) => client
-            .submit_version(&digest, &body, &key)
-            .await
-            .map(|s| Receipt { seq: None, done: Done::Submitted(Box::new(s)) }),
+        Call::Submit(digest, body) => {
+            client.submit_version(&digest, &body, &key).await.map(|s| Receipt { seq: None, done: Done::Submitted(Box::new(s)) })
+        }
         Call::Discard(digest, body) => client.discard_version(&digest, &body, &key).await.map(version),
         Call::Quarantine(digest, body) => client.quarantine_version(&digest, &body, &key).await.map(version),
         Call::Lift(digest, body) => client.lift_version(&digest, &body, &key).await.map(version),

@@ -20,9 +20,9 @@ pub(crate) fn until(now: Timestamp, at: Timestamp) -> String {
     if seconds <= 0 { "due".into() } else { format!("in {}", age(at, now).replace("now", "1m")) }
 }
 
-fn zoned(at: Timestamp, offset: i32) -> Option<jiff::Zoned> {
+fn zoned(at: Timestamp, offset: i32) -> Option<jiff::ZonedDateTime> {
     let offset = jiff::tz::Offset::from_seconds(offset).ok()?;
-    Some(jiff::Timestamp::from_microsecond(at.0).ok()?.to_zoned(offset.to_time_zone()))
+    Some(jiff::Timestamp::from_microsecond(at.0).ok()?.to_zoned_datetime(offset.to_time_zone()))
 }
 
 /// `14:02:07` at an offset in seconds.
@@ -52,9 +52,16 @@ mod tests {
     #[test]
     fn ages_are_short_and_never_negative() {
         let now = Timestamp(1_000_000_000_000_000);
-        for (seconds, text) in
-            [(-90, "now"), (0, "now"), (59, "now"), (60, "1m"), (3599, "59m"), (3600, "1h"), (86_400 * 9, "9d"), (86_400 * 800, "2y")]
-        {
+        for (seconds, text) in [
+            (-90, "now"),
+            (0, "now"),
+            (59, "now"),
+            (60, "1m"),
+            (3599, "59m"),
+            (3600, "1h"),
+            (86_400 * 9, "9d"),
+            (86_400 * 800, "2y"),
+        ] {
             assert_eq!(age(now, now.plus_seconds(-seconds)), text);
         }
         assert_eq!(until(now, now.plus_seconds(1800)), "in 30m");

@@ -42,7 +42,7 @@ impl<'l> Row<'l> {
     pub(crate) fn own(self, text: impl Into<Cow<'static, str>>, width: usize, role: Role) -> Self {
         let text = text.into();
         let width = width.min(self.left);
-        let cut = cut(&text, width, self.look.sign("…", "~"));
+        let cut = cut(&text, width, self.look.sign("…", "~")).into_owned();
         let pad = width.saturating_sub(cut.width());
         let style = self.style(role);
         self.push(Span::styled(cut, style)).pad(pad)

@@ -55,7 +55,8 @@ impl Filter {
 
     /// What the registry can filter itself: whole actors and whole actions.
     pub(crate) fn narrow(&self, ask: ListAudit) -> ListAudit {
-        let actor = self.terms.iter().find(|(f, v)| *f == Field::Actor && v.contains(':')).and_then(|(_, v)| v.parse::<Actor>().ok());
+        let actor =
+            self.terms.iter().find(|(f, v)| *f == Field::Actor && v.contains(':')).and_then(|(_, v)| v.parse::<Actor>().ok());
         let action = self.terms.iter().find(|(f, _)| *f == Field::Action).and_then(|(_, v)| v.parse::<Action>().ok());
         ListAudit { actor, action, ..ask }
     }

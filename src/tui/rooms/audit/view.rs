@@ -94,7 +94,11 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let here = first + n == at;
         let line = match state.rows.get(&seq) {
             Some(slim) => row(slim, here, body.width, look),
-            None => Row::new(body.width, look).own(if here { ">" } else { " " }, 1, Role::Key).word(format!("#{seq} "), Role::Dim).word(look.sign("…", "..."), Role::Dim).line(),
+            None => Row::new(body.width, look)
+                .own(if here { ">" } else { " " }, 1, Role::Key)
+                .word(format!("#{seq} "), Role::Dim)
+                .word(look.sign("…", "..."), Role::Dim)
+                .line(),
         };
         frame.render_widget(line, Rect { y, height: 1, ..body });
     }

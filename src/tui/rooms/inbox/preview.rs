@@ -56,7 +56,10 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
     let view = &entry.view;
     let mut lines = Vec::new();
     if entry.ghost {
-        lines.push(Line::styled("gone from the list: it was closed, applied, or is not yours any more", look.style(Role::Warning)));
+        lines.push(Line::styled(
+            "gone from the list: it was closed, applied, or is not yours any more",
+            look.style(Role::Warning),
+        ));
     }
     lines.extend(about(entry, width, look));
     let mut why = labelled("Why", &visible(&view.promotion.rationale), Role::Text, width, look);
@@ -66,7 +69,13 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
     lines.extend(why);
     if !view.hidden.is_empty() {
         let text = format!("{} invisible or unusual characters in what it adds", view.hidden.len());
-        lines.push(Row::new(width, look).own("Hidden", 8, Role::Dim).word(look.sign("! ", "! "), Role::Warning).word(text, Role::Warning).line());
+        lines.push(
+            Row::new(width, look)
+                .own("Hidden", 8, Role::Dim)
+                .word(look.sign("! ", "! "), Role::Warning)
+                .word(text, Role::Warning)
+                .line(),
+        );
     }
     lines.extend(stands(view, width, look));
     lines.extend(gates(view, width, look));
@@ -97,7 +106,8 @@ fn about(entry: &Entry, width: u16, look: &Look) -> Vec<Line<'static>> {
     serves = match &view.pointer {
         Some(pointer) if pointer.killed => serves.word("KILLED: the safe default", Role::Danger),
         Some(pointer) => {
-            let number = view.from.as_ref().filter(|v| v.digest == pointer.digest).map_or_else(String::new, |v| format!("v{} ", v.number));
+            let number =
+                view.from.as_ref().filter(|v| v.digest == pointer.digest).map_or_else(String::new, |v| format!("v{} ", v.number));
             serves.word(format!("{number}{} at {}%", pointer.digest.short(), pointer.rollout_pct), Role::Text)
         }
         None => serves.word("nothing yet", Role::Text),
@@ -135,7 +145,13 @@ fn stands(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look
     }
     if view.readiness.is_ready() && view.promotion.state == crate::model::PromotionState::Open {
         let sign = look.sign("✓ ", "ok ");
-        lines.push(Row::new(width, look).own("Needs", 8, Role::Dim).word(sign, Role::Ok).word("nothing: ready to apply with !p", Role::Ok).line());
+        lines.push(
+            Row::new(width, look)
+                .own("Needs", 8, Role::Dim)
+                .word(sign, Role::Ok)
+                .word("nothing: ready to apply with !p", Role::Ok)
+                .line(),
+        );
     }
     lines
 }
@@ -151,14 +167,17 @@ fn gates(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look)
         };
         let label = if lines.is_empty() { "Gates" } else { "" };
         let name = Row::new(width, look).own(label, 8, Role::Dim).word(sign, role).outside(&item.name, 14, Role::Text).pad(1);
-        lines.push(name.outside_word(&item.reason, if item.status == ReadinessStatus::Met { Role::Dim } else { Role::Text }).line());
+        lines.push(
+            name.outside_word(&item.reason, if item.status == ReadinessStatus::Met { Role::Dim } else { Role::Text }).line(),
+        );
     }
     lines
 }
 
 fn votes(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look) -> Vec<Line<'static>> {
     let (given, asked) = words::approvals(view);
-    let mut lines = vec![Row::new(width, look).own("Votes", 8, Role::Dim).word(format!("{given} of {asked} approvals"), Role::Text).line()];
+    let mut lines =
+        vec![Row::new(width, look).own("Votes", 8, Role::Dim).word(format!("{given} of {asked} approvals"), Role::Text).line()];
     for vote in &view.approvals {
         let role = match vote.verdict {
             Verdict::Approve => Role::Ok,

@@ -183,8 +183,6 @@ impl State {
 
     fn sort(&mut self) {
         // Oldest first within a section: what waits longest is done first; of others, too.
-        self.entries.sort_by(|a, b| {
-            (a.section, a.view.promotion.at, a.id()).cmp(&(b.section, b.view.promotion.at, b.id()))
-        });
+        self.entries.sort_by(|a, b| (a.section, a.view.promotion.at, a.id()).cmp(&(b.section, b.view.promotion.at, b.id())));
     }
 }

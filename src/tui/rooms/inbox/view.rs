@@ -25,7 +25,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let preview_height = if area.height >= 14 { (area.height / 3).clamp(5, 9) } else { 0 };
     let shown = look.screen.preview && (wide || preview_height > 0);
     if look.screen.zoom || !shown {
-        if look.screen.zoom && state.in_preview { preview::draw(frame, area, state, look) } else { list(frame, area, state, look) }
+        if look.screen.zoom && state.in_preview {
+            preview::draw(frame, area, state, look)
+        } else {
+            list(frame, area, state, look)
+        }
         return;
     }
     let (left, right) = if wide {
@@ -143,12 +147,22 @@ fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
         _ => format!("{given}/{asked}"),
     };
     let gates = words::gates(view);
-    let gates_role = if gates.contains('x') { Role::Danger } else if gates.contains(['?', '!']) { Role::Warning } else { Role::Ok };
+    let gates_role = if gates.contains('x') {
+        Role::Danger
+    } else if gates.contains(['?', '!']) {
+        Role::Warning
+    } else {
+        Role::Ok
+    };
     row.outside(promotion.key_id.as_str(), key_width(width).saturating_sub(1), plain)
         .pad(1)
         .own(words::change(view, look.sign("→", ">")), CHANGE - 1, plain)
         .pad(1)
-        .outside(&environment(promotion.environment.as_str(), protected), ENVIRONMENT - 1, if protected { Role::Protected } else { plain })
+        .outside(
+            &environment(promotion.environment.as_str(), protected),
+            ENVIRONMENT - 1,
+            if protected { Role::Protected } else { plain },
+        )
         .pad(1)
         .own(gates, GATES - 1, gates_role)
         .pad(1)

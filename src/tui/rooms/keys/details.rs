@@ -48,7 +48,8 @@ fn lines(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
         lines.extend(content(details, width, look));
     }
     let key = &history.key;
-    let owner = format!("group {} · unit {}{}", key.owning_group, key.unit_type, if key.confidential { " · confidential" } else { "" });
+    let owner =
+        format!("group {} · unit {}{}", key.owning_group, key.unit_type, if key.confidential { " · confidential" } else { "" });
     lines.extend(labelled("OWNER", &owner, width, look));
     if !key.description.is_empty() {
         lines.extend(labelled("ABOUT", &key.description, width, look));

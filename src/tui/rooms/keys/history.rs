@@ -101,7 +101,11 @@ fn version(row: &VersionRow, here: bool, base: Option<crate::model::Digest>, wid
 
 fn gates(gates: &[GateSign]) -> String {
     let count = |status: &[GateStatus]| gates.iter().filter(|g| status.contains(&g.status)).count();
-    let parts = [(count(&[GateStatus::Pass]), '+'), (count(&[GateStatus::Fail, GateStatus::Error]), 'x'), (count(&[GateStatus::Pending]), '?')];
+    let parts = [
+        (count(&[GateStatus::Pass]), '+'),
+        (count(&[GateStatus::Fail, GateStatus::Error]), 'x'),
+        (count(&[GateStatus::Pending]), '?'),
+    ];
     let words: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, sign)| format!("{n}{sign}")).collect();
     if words.is_empty() { "-".into() } else { words.join(" ") }
 }
@@ -134,7 +138,13 @@ fn name(history: &KeyHistory, digest: &crate::model::Digest) -> String {
     format!("{}{}", number.unwrap_or_default(), digest.short())
 }
 
-fn pointer_line(label: &'static str, pointer: &EnvironmentPointer, history: &KeyHistory, width: u16, look: &Look) -> Line<'static> {
+fn pointer_line(
+    label: &'static str,
+    pointer: &EnvironmentPointer,
+    history: &KeyHistory,
+    width: u16,
+    look: &Look,
+) -> Line<'static> {
     let protected = look.session.is_protected(&pointer.environment);
     let place = environment(pointer.environment.as_str(), protected);
     let mut row = Row::new(width, look).own(label, 11, Role::Dim);

@@ -313,7 +313,8 @@ fn on_version(state: &mut State, action: Action) -> Vec<Effect> {
 /// What the cursor is on.
 pub(crate) fn subject(state: &State) -> Subject {
     let Some(key) = state.key() else { return Subject::default() };
-    let row = state.version_at().filter(|_| state.focus == Focus::History).and_then(|at| state.current().map(|h| &h.versions[at]));
+    let row =
+        state.version_at().filter(|_| state.focus == Focus::History).and_then(|at| state.current().map(|h| &h.versions[at]));
     Subject {
         key: Some(key.clone()),
         digest: row.map(|r| r.version.digest),

@@ -9,6 +9,6 @@ mod view;
 mod work;
 
 pub(crate) use state::State;
-pub(crate) use update::{open, subject, update};
+pub(crate) use update::{goes_back, off, open, subject, typing, update};
 pub(crate) use view::draw;
 pub(crate) use work::{Work, Worked, perform};

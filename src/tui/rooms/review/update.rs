@@ -19,3 +19,18 @@ pub(crate) fn update(_state: &mut State, _msg: &Msg, _cx: &mut Cx) -> Vec<Effect
 pub(crate) fn subject(_state: &State) -> Subject {
     Subject::default()
 }
+
+/// Whether a text field of this room has the keys.
+pub(crate) fn typing(_state: &State) -> bool {
+    false
+}
+
+/// Whether esc has something to go back from inside this room; else it leaves.
+pub(crate) fn goes_back(_state: &State) -> bool {
+    false
+}
+
+/// Why an action cannot be done here, if so.
+pub(crate) fn off(_state: &State, _action: crate::tui::action::Action) -> Option<String> {
+    None
+}

@@ -158,8 +158,13 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
             (None, _) => "no value: applications use the code's own".to_owned(),
         };
         lines.push(label("Now").word("KILLED ", Role::Danger).word(format!("everybody gets {to}"), Role::Text).line());
-        let undo = view.undo_kill_until.filter(|at| *at > look.now).map(|at| format!(", or !K within {}", age::until(look.now, at).trim_start_matches("in ")));
-        lines.push(label("Back").word(format!("!v revives it through a promotion{}", undo.unwrap_or_default()), Role::Text).line());
+        let undo = view
+            .undo_kill_until
+            .filter(|at| *at > look.now)
+            .map(|at| format!(", or !K within {}", age::until(look.now, at).trim_start_matches("in ")));
+        lines.push(
+            label("Back").word(format!("!v revives it through a promotion{}", undo.unwrap_or_default()), Role::Text).line(),
+        );
     } else {
         let digest = named(view.version.as_ref(), &pointer.digest);
         lines.push(label("In").word(format!("{}% get {digest}", pointer.rollout_pct), Role::Text).line());
@@ -188,7 +193,11 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
         }
     }
     if let Some(digest) = view.rollback_to.filter(|_| !pointer.killed) {
-        lines.push(label("Danger").word(format!("!r rolls back to {} {} !k kills", digest.short(), look.sign("·", "-")), Role::Dim).line());
+        lines.push(
+            label("Danger")
+                .word(format!("!r rolls back to {} {} !k kills", digest.short(), look.sign("·", "-")), Role::Dim)
+                .line(),
+        );
     }
     lines
 }
