@@ -149,7 +149,7 @@ fn a_named_target_must_have_served_everybody_and_be_good() {
     check_rollback(&["A", "B", "kill B", "undo B", "C"], 'C', Some('B'), &[], Ok('B'));
 }
 
-/// What a wish for `to` gives: (act, baseline, share of the first step), or its refusal and path.
+#[derive(Default)]
 struct Case {
     pointer: Option<EnvironmentPointer>,
     revive: bool,
@@ -160,13 +160,12 @@ struct Case {
     supersedes: Option<u128>,
 }
 
-impl Default for Case {
-    fn default() -> Self {
-        Self { pointer: None, revive: false, percent: None, baseline: None, safe_default: None, unfit: &[], supersedes: None }
-    }
-}
+/// Act, baseline, share of the first step.
+type Wished = (Act, Option<Digest>, BasisPoints);
+/// Code and path.
+type Refused = (Code, Option<String>);
 
-fn wish(case: &Case, to: char) -> Result<(Act, Option<Digest>, BasisPoints), (Code, Option<String>)> {
+fn wish(case: &Case, to: char) -> Result<Wished, Refused> {
     let key = ConfigKey { safe_default_digest: case.safe_default.map(d), ..key() };
     let rule = EnvironmentRule { plan: Some(steps()), ..rule() };
     let opening = Opening {

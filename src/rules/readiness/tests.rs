@@ -474,9 +474,12 @@ fn an_override_opens_one_gate_and_uses_its_person_up() {
     assert!(!nobody.seal().readiness().is_ready(), "the policy names no group");
 }
 
+/// What is changed, and how.
+type Tampering = (&'static str, fn(&mut Promotion));
+
 #[test]
 fn approvals_count_for_their_statement_only() {
-    let changes: [(&str, fn(&mut Promotion)); 8] = [
+    let changes: [Tampering; 8] = [
         ("act", |p| p.act = Act::Revive),
         ("key", |p| p.key_id = "support.other".parse().unwrap()),
         ("environment", |p| p.environment = "staging".parse().unwrap()),
