@@ -11,3 +11,4 @@ mod http_journey;
 mod prose;
 mod storage;
 mod support;
+mod workflow_pointers;

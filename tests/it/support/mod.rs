@@ -4,3 +4,4 @@ pub mod engines;
 pub mod registry;
 pub mod rows;
 pub mod story;
+pub mod world;
