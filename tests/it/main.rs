@@ -9,6 +9,7 @@ mod http_access;
 mod http_input;
 mod http_journey;
 mod prose;
+mod pty;
 mod storage;
 mod support;
 mod workflow_pointers;

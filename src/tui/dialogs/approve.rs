@@ -96,7 +96,8 @@ fn rows(ask: &Ask, view: &PromotionView, verdict: Verdict) -> Vec<Row> {
     if verdict == Verdict::Comment {
         return rows;
     }
-    if matches!(verdict, Verdict::Approve | Verdict::Override) {
+    if let (true, Some(reach)) = (matches!(verdict, Verdict::Approve | Verdict::Override), ask.known.reach()) {
+        rows.push(Row::named("reach", &words::reach(reach)));
         rows.push(signed_row(view));
     }
     rows.push(Row::Blank);

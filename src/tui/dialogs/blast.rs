@@ -9,8 +9,8 @@ use crate::model::{BasisPoints, Digest, EnvironmentPointer};
 /// Rows under `BLAST RADIUS`: reach, then what happens to whom.
 pub(super) fn rows(known: &Known, movers: &[String]) -> Vec<Row> {
     let mut rows = vec![Row::Heading("BLAST RADIUS")];
-    rows.push(Row::line(&format!("  {}", known.reach().map_or_else(|| "reach is not known".into(), words::reach))));
-    rows.extend(movers.iter().map(|line| Row::line(&format!("  {line}"))));
+    rows.push(Row::item(&known.reach().map_or_else(|| "reach is not known".into(), words::reach)));
+    rows.extend(movers.iter().map(|line| Row::item(line)));
     rows
 }
 

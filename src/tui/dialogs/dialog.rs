@@ -226,7 +226,8 @@ impl Dialog {
     /// Whether everything that the dialog reads was read at least once.
     fn is_complete(&self) -> bool {
         let has = |slot: &Slot| match slot {
-            Slot::DialogExtra => self.known.facts.is_some(),
+            // What a promotion says of itself is enough to act on; the rest gives names and reach.
+            Slot::DialogExtra => self.known.facts.is_some() || self.known.promotion.is_some(),
             _ => self.known.promotion.is_some() || self.known.version.is_some(),
         };
         queries(self).iter().all(|(slot, _)| has(slot))

@@ -114,7 +114,7 @@ fn rows(ask: &Ask) -> Vec<Row> {
     }
     let open = known.view().map_or(0, |view| usize::try_from(view.open_promotions).unwrap_or(0));
     if open > 0 {
-        also.push(format!("{} go stale", words::plural(open, "open promotion")));
+        also.push(words::stale(open));
     }
     if also.is_empty() {
         also.push("no plan runs, no promotion is open".into());

@@ -99,7 +99,8 @@ impl Known {
                 put(format!("{} {}", item.kind, item.name), item.status.to_string());
             }
         }
-        if let Some(view) = self.view() {
+        // A promotion's statement covers these.
+        if let Some(view) = self.view().filter(|_| self.promotion.is_none()) {
             put("safe default".into(), self.name(view.safe_default_digest.as_ref()));
             put("rollback".into(), self.name(view.rollback_to.as_ref()));
         }

@@ -120,7 +120,7 @@ fn rows(ask: &Ask, to: Option<&Version>, share: Option<BasisPoints>) -> Vec<Row>
         };
         rows.extend(blast::rows(known, &movers));
         if let Some(view) = known.view().filter(|view| view.running.is_some() && ask.request.kind == DialogKind::Open) {
-            rows.push(Row::line(&format!("  replaces the rollout that runs at {} %", view.pointer.rollout_pct)));
+            rows.push(Row::item(&format!("replaces the rollout that runs at {} %", view.pointer.rollout_pct)));
         }
     }
     rows

@@ -192,6 +192,6 @@ fn undo(ask: &Ask, now: &EnvironmentPointer, act: Act, spec: &mut Spec) {
 pub(super) fn stales(ask: &Ask, rows: &mut Vec<Row>) {
     let open = ask.known.view().map_or(0, |view| usize::try_from(view.open_promotions).unwrap_or(0));
     if open > 0 {
-        rows.push(Row::line(&format!("  {} of this pointer go stale", words::plural(open, "open promotion"))));
+        rows.push(Row::item(&words::stale(open)));
     }
 }

@@ -66,7 +66,7 @@ fn rows(ask: &Ask, view: &PromotionView) -> Vec<Row> {
         .as_ref()
         .map_or(0, |f| f.open.iter().filter(|o| o.promotion.promotion_id != promotion.promotion_id).count());
     if others > 0 {
-        movers.push(format!("{} of this pointer become stale", words::plural(others, "other open promotion")));
+        movers.push(format!("of this pointer, {}", words::stale(others)));
     }
     rows.extend(blast::rows(ask.known, &movers));
     rows.push(Row::Blank);

@@ -43,6 +43,8 @@ pub(crate) enum Row {
     Heading(&'static str),
     /// Words, wrapped.
     Line(Words),
+    /// Words under a heading: indented, wrapped further in.
+    Item(Words),
     /// Words behind a name of at most six letters, wrapped behind it.
     Named(&'static str, Words),
 }
@@ -51,6 +53,10 @@ impl Row {
     /// Words behind a name.
     pub(crate) fn named(name: &'static str, text: &str) -> Self {
         Self::Named(name, Words::text(text))
+    }
+    /// Words under a heading.
+    pub(crate) fn item(text: &str) -> Self {
+        Self::Item(Words::text(text))
     }
     /// Words.
     pub(crate) fn line(text: &str) -> Self {
@@ -62,7 +68,7 @@ impl Row {
         match self {
             Self::Blank => String::new(),
             Self::Heading(text) => (*text).to_owned(),
-            Self::Line(words) => words.plain(),
+            Self::Line(words) | Self::Item(words) => words.plain(),
             Self::Named(name, words) => format!("{name} {}", words.plain()),
         }
     }

@@ -119,9 +119,12 @@ pub(super) fn queries(dialog: &Dialog) -> Vec<(Slot, Query)> {
     let facts = dialog.environment.clone().filter(|e| !e.is_safe_default()).map(|e| (Slot::DialogExtra, Query::Facts(key, e)));
     let promotion = dialog.known.promotion.as_ref().map(|view| (Slot::Dialog, Query::Promotion(view.promotion.promotion_id)));
     match dialog.request.kind {
-        DialogKind::Approve | DialogKind::RequestChanges | DialogKind::Comment => promotion.into_iter().collect(),
-        DialogKind::Withdraw | DialogKind::SettleReview | DialogKind::SettleNote => promotion.into_iter().collect(),
-        DialogKind::Promote | DialogKind::Override => promotion.into_iter().chain(facts).collect(),
+        DialogKind::Comment | DialogKind::Withdraw | DialogKind::SettleReview | DialogKind::SettleNote => {
+            promotion.into_iter().collect()
+        }
+        DialogKind::Approve | DialogKind::RequestChanges | DialogKind::Promote | DialogKind::Override => {
+            promotion.into_iter().chain(facts).collect()
+        }
         DialogKind::Quarantine | DialogKind::Lift | DialogKind::Submit => {
             dialog.request.digest.map(|digest| (Slot::Dialog, Query::Version(digest))).into_iter().collect()
         }

@@ -36,9 +36,9 @@ pub(super) fn spec(ask: &Ask) -> Spec {
 pub(super) fn by_hand(command: &str) -> Vec<Row> {
     vec![
         Row::Heading("BY HAND, if the registry stays away"),
-        Row::line("  1 run the command below from a machine that reaches the registry"),
-        Row::line("  2 or on the registry's own host, against 127.0.0.1"),
-        Row::line("  3 or let the applications fall back to the default in their code"),
-        Row::Line(Words::of(Role::Dim, &format!("  $ {command}"))),
+        Row::item("1 run the command below from a machine that reaches the registry"),
+        Row::item("2 or on the registry's own host, against 127.0.0.1"),
+        Row::item("3 or let the applications fall back to the default in their code"),
+        Row::Item(Words::of(Role::Dim, &format!("$ {command}"))),
     ]
 }

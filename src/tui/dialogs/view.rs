@@ -58,8 +58,8 @@ const ASCII_DOUBLE: border::Set = border::Set {
 pub(crate) fn draw(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
     let width = area.width.min(WIDEST).saturating_sub(if area.width > 64 { 4 } else { 0 });
     let inner = usize::from(width.saturating_sub(4));
-    if inner < 12 || area.height < 6 {
-        return;
+    if inner < 52 || area.height < 14 {
+        return draw_small(frame, area, dialog, look);
     }
     let most = usize::from(area.height - 2) - if area.height > 20 { 1 } else { 0 };
     let plan = Plan::of(dialog, look, inner, most.saturating_sub(2));
@@ -69,6 +69,33 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) 
     frame.render_widget(Clear, rect);
     frame.render_widget(frame_of(dialog, look, usize::from(width)), rect);
     plan.draw(frame, rect, dialog, look);
+}
+
+/// A window in which nothing else fits still takes a kill: title, choice, token, buttons, how it stands.
+fn draw_small(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
+    frame.render_widget(Clear, area);
+    let width = usize::from(area.width);
+    let place = dialog.environment.as_ref().map(|e| format!(" [{}] ", e.as_str().to_uppercase())).unwrap_or_default();
+    let mut title = vec![Span::styled(format!("{}{place}", dialog.shown.title), look.style(Role::Danger))];
+    title.extend(spans(&visible(dialog.request.key.as_str()), Role::Strong, look));
+    let mut lines = vec![Line::from(title)];
+    if let Some(choice) = dialog.form.choice.as_ref().filter(|choice| choice.items.len() > 1) {
+        lines.push(choice_line(choice, dialog.form.focus == Focus::Choice, look, width));
+    }
+    lines.extend(dialog.shown.token.as_ref().map(|token| token_line(dialog, token, look, width)));
+    let why = dialog.form.why.as_ref().filter(|_| dialog.shown.why_required || dialog.form.focus == Focus::Why);
+    lines.extend(why.map(|why| {
+        let mut line =
+            vec![Span::styled("why: ", look.style(if dialog.form.focus == Focus::Why { Role::Focus } else { Role::Dim }))];
+        line.extend(spans(&visible(&why.text().replace('\n', " ")), Role::Text, look));
+        Line::from(line)
+    }));
+    lines.push(buttons(dialog, look, width));
+    lines.extend(trying(dialog).into_iter().flat_map(|words| wrapped(&words, width, look)));
+    lines.extend(dialog.failure.iter().flat_map(|f| wrapped(&Words::of(Role::Danger, &f.text), width, look)));
+    for (line, y) in lines.iter().zip(area.y..area.bottom()) {
+        put(frame, line, area.x, y, area.width, area.bottom());
+    }
 }
 
 fn frame_of(dialog: &Dialog, look: &Look, width: usize) -> Block<'static> {
@@ -227,6 +254,13 @@ fn top(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Line<'sta
             Row::Blank => {}
             Row::Heading(text) => lines.push(Line::styled(*text, look.style(Role::Strong))),
             Row::Line(words) => lines.extend(wrapped(words, width, look)),
+            Row::Item(words) => {
+                for (n, line) in wrapped(words, width.saturating_sub(4), look).into_iter().enumerate() {
+                    let mut spans = vec![Span::raw(if n == 0 { "  " } else { "    " })];
+                    spans.extend(line.spans);
+                    lines.push(Line::from(spans));
+                }
+            }
             Row::Named(name, words) => {
                 for (n, line) in wrapped(words, width.saturating_sub(NAME), look).into_iter().enumerate() {
                     let label = if n == 0 { *name } else { "" };
@@ -458,4 +492,104 @@ fn span(piece: &Piece, role: Role, look: &Look) -> Span<'static> {
         Ink::Lookalike => Role::Lookalike,
     };
     Span::styled(piece.text().to_owned(), look.style(role))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Bench, failure, promotion};
+    use super::*;
+    use crate::tui::effect::{Answer, FailureKind, Slot};
+    use crate::tui::keymap::Keymap;
+    use crate::tui::msg::Msg;
+    use crate::tui::state::Screen;
+    use crate::tui::theme::Theme;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    /// The dialog of a bench, drawn.
+    fn drawn(bench: &Bench, width: u16, height: u16, screen: Screen) -> String {
+        static KEPT: std::sync::LazyLock<(Theme, Keymap)> =
+            std::sync::LazyLock::new(|| (Theme::built_in("mono"), Keymap::standard()));
+        let (theme, keymap) = &*KEPT;
+        let look =
+            Look { theme, screen: &screen, session: &bench.session, link: &bench.link, keymap, now: super::super::fixture::NOON };
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, frame.area(), bench.dialog.as_ref().unwrap(), &look)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        (0..height).map(row).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_kill_dialog_at_both_sizes() {
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
+        insta::assert_snapshot!("kill_80x24", drawn(&bench, 80, 24, Screen::default()));
+        insta::assert_snapshot!("kill_120x36", drawn(&bench, 120, 36, Screen::default()));
+        bench.typing("d§");
+        bench.answer(Err(failure(FailureKind::Unreachable)));
+        insta::assert_snapshot!("kill_not_yet_80x24", drawn(&bench, 80, 24, Screen::default()));
+    }
+
+    #[test]
+    fn the_promote_dialog_at_both_sizes() {
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Promote).ready().typing("Policy 4.2 exception; support lead asked for it.⇥syst");
+        insta::assert_snapshot!("promote_80x24", drawn(&bench, 80, 24, Screen::default()));
+        insta::assert_snapshot!("promote_120x36", drawn(&bench, 120, 36, Screen::default()));
+    }
+
+    #[test]
+    fn the_approve_dialog_says_why_its_author_cannot_approve() {
+        let mut bench = Bench::new();
+        let mut view = promotion();
+        view.mine.can_approve.clear();
+        view.mine.approve_refused = Some("you are an author of this version".into());
+        bench.open(DialogKind::Approve).tell(&Msg::Painted).wait(200);
+        bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
+        let screen = drawn(&bench, 80, 24, Screen::default());
+        assert!(screen.contains("you cannot approve this: you are an author of this version"), "{screen}");
+        insta::assert_snapshot!("approve_refused_80x24", screen);
+    }
+
+    #[test]
+    fn a_kill_is_legible_in_any_window() {
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
+        for (width, height) in [(59, 15), (40, 8), (30, 5)] {
+            let screen = drawn(&bench, width, height, Screen::default());
+            for text in ["KILL", "[PROD]", "got"] {
+                assert!(screen.contains(text) || width < 40, "{width}x{height}: {text}\n{screen}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_size_panics_and_ascii_stays_ascii() {
+        let mut bench = Bench::new();
+        for kind in [DialogKind::Kill, DialogKind::Promote, DialogKind::Revive] {
+            bench.open(kind).ready();
+            for width in [0, 1, 2, 13, 30, 55, 56, 60, 64, 65, 80, 130] {
+                for height in [0, 1, 3, 6, 13, 14, 15, 20, 21, 24, 40] {
+                    drawn(&bench, width.max(1), height.max(1), Screen::default());
+                }
+            }
+        }
+        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
+        let frame: String = drawn(&bench, 80, 24, Screen { ascii: true, ..Screen::default() });
+        assert!(frame.contains("#= KILL") || frame.contains("# KILL"), "{frame}");
+    }
+
+    #[test]
+    fn hostile_text_is_drawn_as_tokens_only() {
+        let hostile = "x\u{1b}[31m\u{202e}evil\u{200b}\u{7}";
+        let mut bench = Bench::new();
+        let mut view = promotion();
+        view.promotion.rationale = hostile.into();
+        bench.open(DialogKind::Promote).tell(&Msg::Painted).wait(200);
+        bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
+        let screen = drawn(&bench, 120, 36, Screen::default());
+        assert!(screen.contains("‹U+001B›") && screen.contains("‹U+202E›"), "{screen}");
+        assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}' || c == '\u{200b}'));
+    }
 }

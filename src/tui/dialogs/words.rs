@@ -62,6 +62,11 @@ pub(super) fn part(reach: &Reach, share: BasisPoints) -> String {
     format!("at {share} % ≈ {} a minute", count(some))
 }
 
+/// `1 open promotion goes stale`
+pub(super) fn stale(n: usize) -> String {
+    format!("{} {} stale", plural(n, "open promotion"), if n == 1 { "goes" } else { "go" })
+}
+
 /// `1 key`, `3 keys`
 pub(super) fn plural(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }

@@ -1,6 +1,7 @@
 //! What several subjects' tests stand on.
 
 pub mod engines;
+pub mod pty;
 pub mod registry;
 pub mod rows;
 pub mod story;
