@@ -81,7 +81,7 @@ pub async fn run(context: &Context, args: Init) -> Done {
         Beginning { dir: &args.dir, policy: &policy, admin: &args.admin, name: &name, database: args.database.as_deref() };
     let made = begin(beginning).await?;
     note(&format!("made a registry in {}", args.dir.display()));
-    note(&format!("the token of person:{} stands in {}; it is shown once:", args.admin, args.dir.join(ADMIN_TOKEN).display()));
+    note(&format!("the token of person:{} (kept in {}):", args.admin, args.dir.join(ADMIN_TOKEN).display()));
     context.out.text(&made.admin_token)?;
     note(&format!("next: countersign serve {}", args.dir.display()));
     Ok(())

@@ -68,7 +68,7 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(&format!("/v1/versions/{digest}/quarantine"), json!({ "rationale": " " }), &["ana", "bob", "olga"]),
         post(&format!("/v1/versions/{digest}/lift"), json!({ "rationale": " " }), &["ana", "bob"]),
         post(&format!("/v1/versions/{digest}/submit"), json!({}), &["dee", "ines"]),
-        post(&format!("/v1/versions/{digest}/discard"), json!({ "rationale": " " }), &["dee", "ines"]),
+        post(&format!("/v1/versions/{digest}/discard"), json!({ "rationale": " " }), &["dee"]),
         get("/v1/fragments", WITH_EVE),
         post("/v1/fragments", json!({ "name": "Bad", "body": "", "owning_group": "owners" }), &["dee", "ines"]),
         get("/v1/fragments/tone/users", WITH_EVE),
@@ -90,12 +90,12 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         get(&format!("/v1/promotions/{id}"), READERS),
         post(
             &format!("/v1/promotions/{id}/approvals"),
-            json!({ "verdict": "comment", "rationale": " " }),
+            json!({ "verdict": "comment", "rationale": "because" }),
             &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci"],
         ),
         post(
             &format!("/v1/promotions/{id}/approvals"),
-            json!({ "verdict": "approve", "gate": "review", "rationale": " " }),
+            json!({ "verdict": "approve", "gate": "review", "rationale": "because", "statement": digest }),
             &["ana", "bob"],
         ),
         post(&format!("/v1/promotions/{id}/apply"), say.clone(), &["carol"]),

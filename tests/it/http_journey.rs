@@ -54,7 +54,9 @@ async fn a_change_goes_from_draft_to_rollback_and_each_act_is_one_event() {
     let again = served.act("carol", KEY, "production", "kill", json!({ "reason": "outage" })).await.good();
     assert_eq!((again["seq"].as_u64(), served.head().await), (None, before + 1), "a second kill is no event");
 
-    let id = served.open(KEY, "production", &second, json!({ "revive": true, "percent": 50 })).await;
+    let wish = json!({ "key_id": KEY, "environment": "production", "to_digest": second, "rationale": "fixed", "revive": true, "percent": 50 });
+    let opened = served.post("carol", "/v1/promotions", wish).await.good();
+    let id = opened["promotion_id"].as_str().unwrap().to_owned();
     served.approve("ana", &id).await;
     let revived = served.apply(&id).await;
     assert_eq!((revived["pointer"]["killed"].as_bool(), revived["pointer"]["rollout_pct"].as_u64()), (Some(false), Some(50)));
@@ -172,7 +174,7 @@ async fn pages_of_every_list_join_to_the_whole() {
         ("/v1/keys/support.k1/versions?", 2),
         ("/v1/pointers?environment=dev&", 5),
         ("/v1/promotions?state=applied&", 5),
-        ("/v1/audit?", 26),
+        ("/v1/audit?", 36),
     ] {
         let mut cursor = String::new();
         let mut seen = Vec::new();

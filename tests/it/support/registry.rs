@@ -43,6 +43,10 @@ members = ["person:ana", "person:bob", "person:dee"]
 who = "person:dee"
 role = "author"
 [[role]]
+who = "person:dee"
+role = "author"
+namespace = "support.**"
+[[role]]
 who = "person:ana"
 role = "approver"
 [[role]]
