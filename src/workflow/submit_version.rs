@@ -52,6 +52,10 @@ impl Verb for SubmitVersion {
             _ => Ok(Outcome::unchanged(answer)),
         }
     }
+
+    fn protects(&self) -> Option<Subject> {
+        self.body.environment.as_ref().map(|_| Subject::digest(&self.digest))
+    }
 }
 
 impl SubmitVersion {

@@ -12,4 +12,5 @@ mod prose;
 mod pty;
 mod storage;
 mod support;
+mod workflow_content;
 mod workflow_pointers;

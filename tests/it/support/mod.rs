@@ -4,5 +4,6 @@ pub mod engines;
 pub mod pty;
 pub mod registry;
 pub mod rows;
+pub mod stage;
 pub mod story;
 pub mod world;
