@@ -330,8 +330,9 @@ struct Wish {
     line: usize,
 }
 
-fn line_of(source: &str, at: usize) -> usize {
-    source.as_bytes()[..at.min(source.len())].iter().filter(|b| **b == b'\n').count() + 1
+/// The line of a byte, from 1.
+pub(super) fn line_of(source: &str, at: usize) -> usize {
+    source[..at.min(source.len())].matches('\n').count() + 1
 }
 
 fn read(source: &str, faults: &mut Vec<Fault>) -> Vec<Wish> {

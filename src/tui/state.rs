@@ -267,9 +267,9 @@ pub(crate) struct Pending {
 /// What lies over the room and takes every key.
 pub(crate) enum Modal {
     /// `?`
-    Help(overlays::help::Help),
+    Help(Box<overlays::help::Help>),
     /// `:` and ctrl-p
-    Palette(overlays::palette::Palette),
+    Palette(Box<overlays::palette::Palette>),
     /// `!`
     Danger,
     /// `y`

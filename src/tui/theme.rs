@@ -1,6 +1,6 @@
 //! Colours by meaning: what a role looks like in a theme. Themes are TOML in `themes/`, each perhaps inheriting another.
 
-use super::keymap::Fault;
+use super::keymap::{Fault, line_of};
 use super::nearness::nearest;
 use ratatui::style::{Color, Modifier, Style};
 
@@ -101,13 +101,12 @@ impl Theme {
         let parent = table.get_ref().iter().find(|(k, _)| k.get_ref() == "inherits");
         if let Some((_, parent)) = parent {
             let parent_name = parent.get_ref().as_str().unwrap_or_default();
-            match BUILT_IN.iter().find(|(n, _)| *n == parent_name && *n != name) {
-                Some((parent, _)) => styles = Self::built_in(parent).styles,
-                None => {
-                    let line = line_of(source, parent.span().start);
-                    let near = nearest(parent_name, names());
-                    faults.push(Fault { line, problem: format!("there is no built-in theme {parent_name:?} to inherit{near}") });
-                }
+            if let Some((parent, _)) = BUILT_IN.iter().find(|(n, _)| *n == parent_name && *n != name) {
+                styles = Self::built_in(parent).styles;
+            } else {
+                let line = line_of(source, parent.span().start);
+                let near = nearest(parent_name, names());
+                faults.push(Fault { line, problem: format!("there is no built-in theme {parent_name:?} to inherit{near}") });
             }
         }
         for (key, value) in table.get_ref() {
@@ -140,10 +139,6 @@ impl Theme {
 /// Every fault of a theme file: what `countersign theme check` prints.
 pub fn check(source: &str) -> Vec<Fault> {
     Theme::read("the file", source).err().unwrap_or_default()
-}
-
-fn line_of(source: &str, at: usize) -> usize {
-    source.as_bytes()[..at.min(source.len())].iter().filter(|b| **b == b'\n').count() + 1
 }
 
 /// `red on #101010 bold underline`: a colour, a background, modifiers; each may be left out.

@@ -16,6 +16,8 @@ use std::time::Duration;
 const TWICE: i64 = 1_000_000;
 /// A digit in a room that takes numbers is a tab again after this time.
 const LONE_DIGIT: Duration = Duration::from_millis(500);
+/// The same in microseconds.
+const LONE_DIGIT_MICROS: i64 = 500_000;
 /// A stream that is silent for so many microseconds is stale: heartbeats come each second.
 pub(crate) const SILENCE: i64 = 2_500_000;
 /// Messages that a message may cause in turn; more is a fault, and is cut off rather than looping for ever.
@@ -191,7 +193,7 @@ fn chord(state: &mut State, key: Key, now: Now) -> Vec<Effect> {
         let count = state.pending.count.unwrap_or(0).saturating_mul(10).saturating_add(digit);
         state.pending.count = Some(count);
         state.pending.since = now.steady;
-        return vec![Effect::WakeAt(Timestamp(now.wall.0.saturating_add(LONE_DIGIT.as_micros() as i64)))];
+        return vec![Effect::WakeAt(Timestamp(now.wall.0.saturating_add(LONE_DIGIT_MICROS)))];
     }
     let mut keys = std::mem::take(&mut state.pending.keys);
     keys.push(key.as_pressed());
@@ -218,7 +220,7 @@ fn lone_digit(state: &mut State, now: Now) -> Vec<Effect> {
     let Some(digit) = lone.filter(|_| now.steady.saturating_sub(state.pending.since) >= LONE_DIGIT) else {
         return Vec::new();
     };
-    let key = Key::char(char::from_digit(digit as u32, 10).unwrap_or('0'));
+    let key = Key::char(u32::try_from(digit).ok().and_then(|d| char::from_digit(d, 10)).unwrap_or('0'));
     match state.keymap.find(&scopes(state), &[key]) {
         Found::Action(action) if action != Action::TabAudit => {
             state.pending.count = None;
@@ -236,11 +238,11 @@ fn act(state: &mut State, action: Action, now: Now) -> Vec<Effect> {
         Action::TabKeys => go(state, Place::Keys(None), now),
         Action::TabRollouts => go(state, Place::Rollouts, now),
         Action::TabAudit => go(state, Place::Audit(None), now),
-        Action::Help => open_modal(state, |s| Modal::Help(overlays::help::Help::about(scopes(s)[0]))),
-        Action::Palette => open_modal(state, |s| Modal::Palette(overlays::palette::Palette::commands(s))),
+        Action::Help => open_modal(state, |s| Modal::Help(Box::new(overlays::help::Help::about(scopes(s)[0])))),
+        Action::Palette => open_modal(state, |s| Modal::Palette(Box::new(overlays::palette::Palette::commands(s)))),
         Action::GoTo => {
             let effects = rooms::keys::fetch(&mut state.keys, &mut cx!(state, now));
-            state.modal = Some(Modal::Palette(overlays::palette::Palette::places(state)));
+            state.modal = Some(Modal::Palette(Box::new(overlays::palette::Palette::places(state))));
             effects
         }
         Action::Errors => open_modal(state, |_| Modal::Errors(overlays::errors::List::default())),

@@ -100,13 +100,12 @@ fn split(line: &str) -> Result<Vec<String>, String> {
     for c in line.chars() {
         match (c, quote) {
             (c, Some(q)) if c == q => quote = None,
-            (c, Some(_)) => word.get_or_insert_default().push(c),
             ('"' | '\'', None) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None) => word.get_or_insert_default().push(c),
+            (c, _) => word.get_or_insert_default().push(c),
         }
     }
     if let Some(quote) = quote {

@@ -71,15 +71,11 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             state.line.paste(text);
             Vec::new()
         }
-        Msg::Loaded { slot, answer, .. } => match answer {
-            Ok(answer) => loaded(state, *slot, answer, cx),
-            Err(_) => {
-                if *slot == Slot::Verify {
-                    state.verified = Verified::Not;
-                }
-                Vec::new()
-            }
-        },
+        Msg::Loaded { slot, answer: Ok(answer), .. } => loaded(state, *slot, answer, cx),
+        Msg::Loaded { slot: Slot::Verify, .. } => {
+            state.verified = Verified::Not;
+            Vec::new()
+        }
         Msg::Followed(Followed::Audit(event)) => {
             state.live(event);
             if state.reading && state.at.is_none() {

@@ -142,11 +142,10 @@ pub(crate) fn off(state: &State, action: Action) -> Option<String> {
 fn refusal(entry: &Entry, action: Action) -> Option<String> {
     let (mine, open) = (&entry.view.mine, entry.view.promotion.state == PromotionState::Open);
     match action {
-        Action::InboxApprove if !open => Some(format!("it is {}", entry.view.promotion.state)),
+        Action::InboxApprove | Action::InboxReject if !open => Some(format!("it is {}", entry.view.promotion.state)),
         Action::InboxApprove if mine.can_approve.is_empty() => {
             Some(mine.approve_refused.clone().unwrap_or_else(|| "no approval of yours is needed".into()))
         }
-        Action::InboxReject if !open => Some(format!("it is {}", entry.view.promotion.state)),
         Action::InboxWithdraw if !open || !mine.opened => Some("only the person who opened it can".into()),
         Action::InboxSettle if entry.section != Section::Owed => Some("nothing is owed here".into()),
         _ => None,
