@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "tests")]
 
 mod architecture;
+mod cli;
+mod cli_hostile;
 mod golden;
 mod hidden;
 mod http;
 mod http_access;
 mod http_input;
 mod http_journey;
+mod import;
 mod prose;
 mod pty;
 mod storage;

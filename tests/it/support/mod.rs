@@ -3,6 +3,7 @@
 pub mod engines;
 pub mod pty;
 pub mod registry;
+pub mod program;
 pub mod rows;
 pub mod stage;
 pub mod story;
