@@ -106,12 +106,13 @@ impl From<ClientError> for Failure {
         let message = error.to_string();
         match error {
             ClientError::Problem(problem) => {
-                let hint = problem.hint.or_else(|| match problem.code {
+                // The registry's own hint speaks of headers.
+                let hint = match problem.code {
                     Code::Unauthenticated => {
                         Some("`countersign login` keeps a token; --token and COUNTERSIGN_TOKEN give one".into())
                     }
-                    _ => None,
-                });
+                    _ => problem.hint,
+                };
                 Self { exit: exit_of(problem.code), message, hint, unmet: problem.unmet }
             }
             ClientError::Unreachable { .. } | ClientError::Timeout { .. } => Self::new(Exit::Unreachable, message),

@@ -101,9 +101,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
+            if error.use_stderr() {
+                // It quotes what it was given.
+                output::note(output::lines(&error.render().to_string()).trim_end());
+                return Exit::Usage.into();
+            }
             // Help and version go to stdout and are no errors; a reader that went away is none either.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+            return Exit::Done.into();
         }
     };
     match start(cli) {

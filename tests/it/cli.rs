@@ -190,7 +190,10 @@ fn fragments_are_pinned_shown_and_traced() {
     assert_eq!(p.words("dee", "fragment show tone").good().out, "Be kind.\n");
     assert_eq!(p.json("dee", &format!("fragment show {digest}"))["body"], "Be kind.");
     let users = p.json("dee", "fragment users tone");
-    assert_eq!((users.pointer("/items/0/key_id"), users.pointer("/items/0/newest")), (Some(&"support.greeting".into()), Some(&true.into())));
+    assert_eq!(
+        (users.pointer("/items/0/version/key_id"), users.pointer("/items/0/newest")),
+        (Some(&"support.greeting".into()), Some(&true.into()))
+    );
     assert_eq!(p.json("dee", "fragment list")["items"].as_array().unwrap().len(), 1);
 }
 
@@ -224,7 +227,8 @@ fn quarantine_and_discard_keep_a_version_away() {
 fn a_closed_pipe_is_no_error() {
     let p = Program::start();
     p.served_in_dev("support.greeting", &"line\n".repeat(60_000));
-    let mut child = p.command("dee", ["cat", "support.greeting@v1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        p.command("dee", ["cat", "support.greeting@v1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut [0; 5]).unwrap();
     drop(out);
@@ -294,10 +298,8 @@ fn a_shorter_chain_raises_the_alarm_of_whoever_saw_the_longer_one() {
     p.stop();
     drop_triggers(&p);
     let last = format!("DELETE FROM audit_event WHERE seq = {events}");
-    let head = format!(
-        "UPDATE audit_head SET seq = {0}, event_id = (SELECT event_id FROM audit_event WHERE seq = {0})",
-        events - 1
-    );
+    let head =
+        format!("UPDATE audit_head SET seq = {0}, event_id = (SELECT event_id FROM audit_event WHERE seq = {0})", events - 1);
     sql(&p, &[&last, &head]);
     p.restart();
     p.words("ana", "audit verify").fails(8, &format!("#{events}"));

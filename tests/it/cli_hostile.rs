@@ -8,7 +8,8 @@ const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}gnp\u{200b}\
 /// No byte below 0x20 but newline, no DEL, no C1 control, no bidirectional control.
 #[track_caller]
 fn is_safe(what: &str, text: &str) {
-    let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+    let bad =
+        text.chars().find(|c| (c.is_control() && *c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
     assert!(bad.is_none(), "{what} prints {bad:?}: {text:?}");
 }
 
@@ -27,7 +28,8 @@ fn no_command_lets_text_drive_a_terminal() {
     is_safe("fragment create", &fragment.good().out);
     for n in 1..=2 {
         let file = p.home.path().join("draft.json");
-        let body = serde_json::json!({"format": "text", "body": format!("{n} {HOSTILE}\nline\n"), "parameters": {"note": HOSTILE}});
+        let body =
+            serde_json::json!({"format": "text", "body": format!("{n} {HOSTILE}\nline\n"), "parameters": {"note": HOSTILE}});
         std::fs::write(&file, body.to_string()).unwrap();
         let saved = run("dee", &["draft", "support.greeting", "--file", file.to_str().unwrap(), "--rationale", &why]);
         saved.good();

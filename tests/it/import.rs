@@ -30,6 +30,7 @@ impl Repository {
             .args(args)
             .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")])
             .envs([("GIT_COMMITTER_NAME", "Committer"), ("GIT_COMMITTER_EMAIL", "c@example")])
+            .envs([("GIT_AUTHOR_NAME", "Author"), ("GIT_AUTHOR_EMAIL", "a@example")])
             .output()
             .unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -46,7 +47,18 @@ impl Repository {
     fn commit(&self, author: &str, message: &str) {
         self.git(&["add", "-A"]);
         let author = format!("{author} <a@example>");
-        self.git(&["commit", "-q", "--allow-empty", "--allow-empty-message", "--author", &author, "--date", "2024-05-01T12:00:00Z", "-m", message]);
+        self.git(&[
+            "commit",
+            "-q",
+            "--allow-empty",
+            "--allow-empty-message",
+            "--author",
+            &author,
+            "--date",
+            "2024-05-01T12:00:00Z",
+            "-m",
+            message,
+        ]);
     }
 }
 
@@ -85,7 +97,8 @@ fn each_content_that_is_new_for_its_key_becomes_a_version_once() {
     assert!(row(0, "rationale").starts_with("imported from commit "));
     assert_eq!(row(0, "format"), "text");
     let template = p.json("ines", "cat team.deep-folder.sys-prompt-v2@v1");
-    let names: Vec<&str> = template["content"]["variables"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        template["content"]["variables"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()).collect();
     assert_eq!((template["format"].as_str(), names), (Some("template"), vec!["name", "team"]));
     assert!(!p.words("ines", "versions team.ask").good().out.contains('\u{1b}'));
 }
@@ -216,7 +229,8 @@ fn a_directory_is_imported_as_it_is_by_the_person_who_does_it() {
 
 /// The public collection of prompts that may stand beside this project.
 fn bundle() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|up| up.join("shared/data/prompts.bundle")).find(|p| p.exists());
+    let found =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|up| up.join("shared/data/prompts.bundle")).find(|p| p.exists());
     if found.is_none() {
         println!("skipped: ../shared/data/prompts.bundle is not here");
     }

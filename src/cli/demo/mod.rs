@@ -33,6 +33,7 @@ pub struct Demo {
     /// Start over: what the demo held is deleted
     #[arg(long)]
     pub fresh: bool,
+    /// How the terminal opens.
     #[command(flatten)]
     pub terminal: Terminal,
 }

@@ -1,9 +1,9 @@
 //! What several subjects' tests stand on.
 
 pub mod engines;
+pub mod program;
 pub mod pty;
 pub mod registry;
-pub mod program;
 pub mod rows;
 pub mod stage;
 pub mod story;
