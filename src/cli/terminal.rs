@@ -2,7 +2,8 @@
 
 use super::context::Context;
 use super::exit::{Done, Failure};
-use crate::client::Client;
+use crate::client::{Client, Pins};
+use crate::tui::{self, End, TuiError, TuiOptions};
 use std::path::{Path, PathBuf};
 
 /// Options of the terminal.
@@ -44,7 +45,37 @@ impl Terminal {
     }
 
     /// Opens the terminal on a registry; what it remembers goes under `data_dir`.
-    pub async fn run(self, _context: &Context, _client: Client, _data_dir: &Path) -> Done {
-        Err(Failure::failed("not there yet"))
+    pub async fn run(self, context: &Context, client: Client, data_dir: &Path) -> Done {
+        let mut options = TuiOptions::new(client);
+        options.pins = Some(Pins::under(data_dir));
+        options.data_dir = Some(data_dir.to_owned());
+        options.read_only = self.read_only;
+        options.record = self.record;
+        options.theme.clone_from(&context.config.theme);
+        options.keymaps = keymaps(context)?;
+        options.clock = context.clock.clone();
+        let ended = tokio::task::spawn_blocking(move || tui::run(options)).await;
+        match ended.unwrap_or(Err(TuiError::Panicked)) {
+            Ok(End::Quit) => Ok(()),
+            Ok(End::Signal(number)) => Err(Failure::failed(format!("ended by signal {number}; drafts are kept"))),
+            Err(error @ TuiError::Keymap { .. }) => {
+                Err(Failure::usage(error.to_string()).hint("`countersign keymap check FILE` names every fault"))
+            }
+            Err(error) => Err(Failure::failed(error.to_string())),
+        }
+    }
+}
+
+/// The configured keymap: `vim`, or a file that is merged over the default one.
+fn keymaps(context: &Context) -> Result<Vec<(String, String)>, Failure> {
+    match context.config.keymap.as_deref() {
+        None | Some("default") => Ok(Vec::new()),
+        Some("vim") => Ok(vec![("vim".into(), tui::keymap::VIM.into())]),
+        Some(file) => {
+            let path = context.paths.config_dir.join(file);
+            let source = std::fs::read_to_string(&path)
+                .map_err(|error| Failure::usage(format!("failed to read the keymap {}: {error}", path.display())))?;
+            Ok(vec![(file.into(), source)])
+        }
     }
 }
