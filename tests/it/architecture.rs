@@ -35,7 +35,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("similar", &["rules"]),
     ("sha2", &["rules"]),
     ("hmac", &["rules"]),
-    ("toml", &["rules", "config", "tui"]),
+    ("toml", &["rules", "config", "tui", "cli"]),
 ];
 
 fn sources() -> Vec<(PathBuf, String, String)> {
