@@ -1,14 +1,16 @@
 //! Review: a change: difference, gates, fragments, votes, comments.
 
+mod faces;
 mod lines;
 mod page;
+mod places;
 mod reading;
 mod state;
 mod update;
 mod view;
 mod work;
 
-pub(crate) use state::State;
-pub(crate) use update::{goes_back, off, open, subject, typing, update};
+pub(crate) use state::{State, goes_back, off, typing};
+pub(crate) use update::{open, subject, update};
 pub(crate) use view::draw;
 pub(crate) use work::{Work, Worked, perform};

@@ -132,6 +132,17 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
     builder.page
 }
 
+/// A page that only says why there is nothing to compare.
+pub(crate) fn blank(options: Options, words: &str) -> Page {
+    let nothing = ContentDiff { fields: Vec::new(), texts: Vec::new(), hidden: Vec::new(), lookalikes: Vec::new() };
+    let mut page = page(&nothing, options);
+    page.lines.clear();
+    let width = usize::from(options.width).saturating_sub(page.margin()).max(8);
+    let line = |pieces| Line { hunk: None, fold: None, stands_for: None, cells: Cells::Whole(Half::of(pieces)) };
+    page.lines.extend(wrap(&shown(words, Mark::Warn), width, &overhead).into_iter().map(line));
+    page
+}
+
 struct Builder {
     page: Page,
     shape: Shape,

@@ -1,5 +1,248 @@
 //! What Review knows.
 
+use super::page::{Options, Page};
+use super::places::{self, Places};
+use super::reading::Reading;
+use crate::model::approval::HiddenSpan;
+use crate::model::diff::ContentDiff;
+use crate::model::{Digest, PromotionState};
+use crate::rules::prose::Unit;
+use crate::tui::action::Action;
+use crate::tui::effect::Failure;
+use crate::tui::msg::{ReviewPane, ReviewTarget, Seen};
+use crate::wire::promotions::PromotionView;
+use crate::wire::versions::VersionView;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the text pane shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Face {
+    /// The difference.
+    #[default]
+    Diff,
+    /// Gates, readiness, votes, rationale, comments.
+    Gates,
+    /// The pinned fragments.
+    Fragments,
+    /// Invisible characters in what was added.
+    Hidden,
+}
+
+/// What the new version is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Base {
+    /// What served when the promotion was opened, or what was asked for: the only one that counts for an approval.
+    Given,
+    /// What this person last voted on.
+    LastReviewed(Digest),
+    /// What the attempt before wanted to serve.
+    Previous(Digest),
+}
+
+/// The switches of the difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Switches {
+    /// What is marked.
+    pub(crate) unit: Unit,
+    /// Side by side.
+    pub(crate) split: bool,
+    /// Long lines are wrapped.
+    pub(crate) wrap: bool,
+    /// Fragments are expanded.
+    pub(crate) effective: bool,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self { unit: Unit::Word, split: false, wrap: true, effective: false }
+    }
+}
+
+/// The versions and what was worked out of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compared {
+    /// What is compared from.
+    pub(crate) from: Option<Arc<VersionView>>,
+    /// What is compared to.
+    pub(crate) to: Option<Arc<VersionView>>,
+    /// The difference, and the switches and base it belongs to.
+    pub(crate) diff: Option<(Arc<ContentDiff>, Unit, bool)>,
+    /// Invisible characters in what was added.
+    pub(crate) hidden: Vec<HiddenSpan>,
+}
+
 /// Everything of this room.
 #[derive(Debug, Default)]
-pub(crate) struct State {}
+pub(crate) struct State {
+    /// What is shown.
+    pub(crate) target: Option<ReviewTarget>,
+    /// The promotion, where there is one.
+    pub(crate) promotion: Option<Box<PromotionView>>,
+    /// The versions.
+    pub(crate) compared: Compared,
+    /// Bases to compare with, once asked for; the first is [`Base::Given`].
+    pub(crate) bases: Vec<Base>,
+    /// Which of them.
+    pub(crate) base: usize,
+    /// What the text pane shows.
+    pub(crate) face: Face,
+    /// The switches of the difference.
+    pub(crate) switches: Switches,
+    /// Where the reader is, by base and by whether fragments are expanded.
+    readings: BTreeMap<(Option<Base>, bool), Reading>,
+    /// Where the other faces are scrolled to.
+    pub(crate) scroll: usize,
+    /// Invisible characters that were accepted.
+    pub(crate) acknowledged: Vec<HiddenSpan>,
+    /// Why there is nothing to show.
+    pub(crate) failure: Option<Failure>,
+    /// The size of the room, as of the last message.
+    pub(crate) size: (u16, u16),
+    /// Whether the text has the whole room.
+    pub(crate) zoom: bool,
+}
+
+impl State {
+    /// The base that is compared with.
+    pub(crate) fn current_base(&self) -> Base {
+        self.bases.get(self.base).copied().unwrap_or(Base::Given)
+    }
+    fn slot(&self) -> (Option<Base>, bool) {
+        (Some(self.current_base()).filter(|b| *b != Base::Given), self.switches.effective)
+    }
+    /// Where the reader is in what is shown.
+    pub(crate) fn reading(&self) -> Option<&Reading> {
+        self.readings.get(&self.slot())
+    }
+    /// The same, to be moved.
+    pub(crate) fn reading_mut(&mut self) -> &mut Reading {
+        self.readings.entry(self.slot()).or_default()
+    }
+    /// The reading that counts for an approval: from what serves, as it was submitted.
+    pub(crate) fn counted(&self) -> Option<&Reading> {
+        self.readings.get(&(None, false))
+    }
+    /// How a page for the present size and switches is made.
+    pub(crate) fn options(&self) -> Options {
+        let split = self.switches.split && self.size.0 >= places::SPLIT_FROM;
+        Options {
+            unit: self.switches.unit,
+            width: places::columns(self.size.0, split),
+            above: places::rows_above(self.size.1),
+            split,
+            wrap: self.switches.wrap,
+            effective: self.switches.effective,
+        }
+    }
+    /// Rows that stand above the text.
+    pub(crate) fn rows_above(&self) -> usize {
+        self.rows_above_with(self.reading().and_then(Reading::page).map(|page| &**page))
+    }
+    /// The same once `page` is shown.
+    fn rows_above_with(&self, page: Option<&Page>) -> usize {
+        let structure = page.filter(|p| p.structure_is_above()).map_or(1, |p| p.structure.len().max(1));
+        structure + usize::from(self.warns_of_hidden()) + usize::from(self.promotion.is_some()) + usize::from(self.approved_before())
+    }
+    /// How the room is divided.
+    pub(crate) fn places(&self) -> Places {
+        places::divide(self.size.1, self.rows_above(), self.zoom)
+    }
+    /// A page arrived: it keeps what was read of the one before.
+    pub(crate) fn lay(&mut self, page: Arc<Page>) {
+        let height = places::divide(self.size.1, self.rows_above_with(Some(&page)), self.zoom).lines();
+        self.reading_mut().lay(page, height);
+    }
+    /// Whether a row says that there are invisible characters or look-alikes.
+    pub(crate) fn warns_of_hidden(&self) -> bool {
+        !self.compared.hidden.is_empty() || self.lookalikes() > 0
+    }
+    /// Whether both contents may be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        let readable = |version: &Option<Arc<VersionView>>| version.as_ref().is_none_or(|v| v.content.is_some());
+        self.compared.to.is_some() && readable(&self.compared.to) && readable(&self.compared.from)
+    }
+    /// How many look-alikes there are.
+    pub(crate) fn lookalikes(&self) -> usize {
+        self.compared.diff.as_ref().map_or(0, |diff| diff.0.lookalikes.len())
+    }
+    /// Whether a row says that this digest was approved elsewhere.
+    pub(crate) fn approved_before(&self) -> bool {
+        self.promotion.as_ref().is_some_and(|p| p.mine.approved_before.is_some())
+    }
+    /// What was seen and acknowledged: what an approval needs.
+    pub(crate) fn what_was_seen(&self) -> Option<Seen> {
+        let counted = self.counted()?;
+        counted.page()?;
+        Some(Seen { changes: counted.seen(), total: counted.total(), acknowledged: self.acknowledged.clone() })
+    }
+    /// How many invisible characters still have to be acknowledged, where the policy asks for it.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        let asks = self.promotion.as_ref().is_some_and(|p| p.rule.acknowledges_hidden());
+        let owed = self.promotion.as_ref().map(|p| &*p.hidden).unwrap_or_default();
+        if asks { owed.iter().filter(|span| !self.acknowledged.contains(span)).count() } else { 0 }
+    }
+}
+
+/// Why an action cannot be done, if so.
+pub(crate) fn off(state: &State, action: Action) -> Option<String> {
+    let promotion = state.promotion.as_deref();
+    let open = || match promotion {
+        None => Some("no promotion is open here".to_owned()),
+        Some(p) if p.promotion.state != PromotionState::Open => Some(format!("it is {}", p.promotion.state)),
+        Some(_) => None,
+    };
+    match action {
+        Action::ReviewApprove => open().or_else(|| cannot_approve(state)),
+        Action::ReviewReject => open(),
+        Action::ReviewComment if promotion.is_none() => Some("no promotion is open here".into()),
+        Action::ReviewWithdraw => open().or_else(|| promotion.filter(|p| !p.mine.opened).map(|_| "someone else opened it".into())),
+        Action::ReviewSettle if !promotion.is_some_and(|p| p.mine.can_review || p.mine.owes_note) => {
+            Some("nothing is owed here".into())
+        }
+        Action::ReviewSplit if state.size.0 < places::SPLIT_FROM => Some(format!("needs {} columns", places::SPLIT_FROM)),
+        Action::ReviewHidden if state.compared.hidden.is_empty() => Some("none".into()),
+        _ => None,
+    }
+}
+
+fn cannot_approve(state: &State) -> Option<String> {
+    let mine = &state.promotion.as_ref()?.mine;
+    if let Some(why) = &mine.approve_refused {
+        return Some(why.clone());
+    }
+    if mine.can_approve.is_empty() {
+        return Some("no approval gate waits for you".into());
+    }
+    let Some(seen) = state.what_was_seen() else { return Some("the change is not loaded yet".into()) };
+    if !state.is_readable() {
+        return Some("its content is not yours to read".into());
+    }
+    if seen.changes < seen.total {
+        return Some(format!("{} of {} changes not seen yet", seen.total - seen.changes, seen.total));
+    }
+    match state.unacknowledged() {
+        0 => None,
+        1 => Some("acknowledge 1 invisible character: i, then A".into()),
+        n => Some(format!("acknowledge {n} invisible characters: i, then A")),
+    }
+}
+
+/// The face of a pane that was asked for from outside.
+pub(crate) fn face(pane: ReviewPane) -> Face {
+    match pane {
+        ReviewPane::Diff => Face::Diff,
+        ReviewPane::Gates => Face::Gates,
+        ReviewPane::Fragments => Face::Fragments,
+    }
+}
+
+/// Whether a text field of the room has the keys: there is none.
+pub(crate) fn typing(_state: &State) -> bool {
+    false
+}
+
+/// Whether esc has somewhere to go back to inside the room.
+pub(crate) fn goes_back(state: &State) -> bool {
+    state.face != Face::Diff || state.zoom
+}

@@ -1,23 +1,370 @@
 //! What Review does with what happens.
 
-use super::State;
-use crate::tui::effect::Effect;
-use crate::tui::msg::{Msg, ReviewTarget};
+use super::reading::Scroll;
+use super::state::{Base, Compared, Face, State, face, off};
+use super::work::{Work, Worked};
+use super::{faces, places};
+use crate::model::{Digest, Timestamp};
+use crate::tui::action::Action;
+use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane, ReviewTarget};
 use crate::tui::state::{Cx, Subject};
+use crate::wire::promotions::{ListPromotions, PromotionView};
+use std::sync::Arc;
 
 /// The room comes to the front with something to show: fetch it.
-pub(crate) fn open(_state: &mut State, _target: ReviewTarget, _cx: &mut Cx) -> Vec<Effect> {
-    Vec::new()
+pub(crate) fn open(state: &mut State, target: ReviewTarget, cx: &mut Cx) -> Vec<Effect> {
+    let pane = match &target {
+        ReviewTarget::Promotion(_, pane) | ReviewTarget::Version { pane, .. } => *pane,
+        ReviewTarget::Pair { .. } => ReviewPane::Diff,
+    };
+    // The same change again keeps what was read of it.
+    if state.target.as_ref().is_none_or(|known| subject_of(known) != subject_of(&target)) {
+        *state = State { switches: state.switches, ..State::default() };
+    }
+    state.size = places::body(cx.screen, cx.link);
+    state.face = face(pane);
+    state.scroll = 0;
+    state.failure = None;
+    state.target = Some(target);
+    fetch(state, cx)
+}
+
+/// What two targets have in common when they show the same.
+fn subject_of(target: &ReviewTarget) -> (Option<uuid::Uuid>, Option<Digest>, Option<Digest>) {
+    match target {
+        ReviewTarget::Promotion(id, _) => (Some(*id), None, None),
+        ReviewTarget::Pair { from, to, .. } => (None, *from, Some(*to)),
+        ReviewTarget::Version { digest, .. } => (None, None, Some(*digest)),
+    }
+}
+
+fn fetch(state: &State, cx: &mut Cx) -> Vec<Effect> {
+    let query = match &state.target {
+        Some(ReviewTarget::Promotion(id, _)) => return vec![cx.slots.load(Slot::Review, Query::Promotion(*id))],
+        Some(ReviewTarget::Pair { from, to, .. }) => Query::Pair(*from, *to),
+        Some(ReviewTarget::Version { digest, .. }) => Query::Pair(None, *digest),
+        None => return Vec::new(),
+    };
+    vec![cx.slots.load(Slot::Diff, query)]
 }
 
 /// A message for this room.
-pub(crate) fn update(_state: &mut State, _msg: &Msg, _cx: &mut Cx) -> Vec<Effect> {
+pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
+    let size = places::body(cx.screen, cx.link);
+    let zoom = cx.screen.zoom;
+    let mut effects = Vec::new();
+    if (state.size, state.zoom) != (size, zoom) {
+        (state.size, state.zoom) = (size, zoom);
+        effects.extend(work(state, cx));
+    }
+    effects.extend(match msg {
+        Msg::Chosen(action) => act(state, *action, cx),
+        Msg::Painted => {
+            painted(state);
+            Vec::new()
+        }
+        Msg::Loaded { answer: Ok(answer), .. } => loaded(state, answer, cx),
+        Msg::Loaded { answer: Err(failure), .. } => {
+            state.failure = Some(failure.clone());
+            Vec::new()
+        }
+        Msg::Worked { result, .. } => {
+            worked(state, result);
+            Vec::new()
+        }
+        Msg::Followed(followed) => follow(state, followed, cx),
+        _ => Vec::new(),
+    });
+    effects
+}
+
+/// Only what stands in the frame that reached the terminal counts, and only while the difference itself is shown.
+fn painted(state: &mut State) {
+    let height = state.places().lines();
+    if state.face == Face::Diff && state.compared.to.is_some() {
+        state.reading_mut().paint(height);
+    }
+}
+
+// --- answers ---
+
+fn loaded(state: &mut State, answer: &Answer, cx: &mut Cx) -> Vec<Effect> {
+    match answer {
+        Answer::Promotion(view) => promotion(state, view, cx),
+        Answer::Pair(from, to) => {
+            state.failure = None;
+            state.compared = Compared {
+                from: from.clone().map(|v| Arc::new(*v)),
+                to: Some(Arc::new((**to).clone())),
+                hidden: std::mem::take(&mut state.compared.hidden),
+                diff: None,
+            };
+            work(state, cx)
+        }
+        Answer::Promotions(list) => bases(state, list, cx),
+        _ => Vec::new(),
+    }
+}
+
+fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect> {
+    let Some(ReviewTarget::Promotion(id, _)) = &state.target else { return Vec::new() };
+    if *id != view.promotion.promotion_id {
+        return Vec::new();
+    }
+    state.failure = None;
+    state.promotion = Some(Box::new(view.clone()));
+    let shown = state.compared.to.as_ref().map(|v| v.version.digest);
+    match view.promotion.to_digest {
+        Some(to) if shown != Some(to) => vec![cx.slots.load(Slot::Diff, Query::Pair(view.promotion.from_digest, to))],
+        _ => Vec::new(),
+    }
+}
+
+/// Asks for a page of the present size and switches, and for the marks where they are not known.
+fn work(state: &State, cx: &mut Cx) -> Option<Effect> {
+    let to = state.compared.to.clone()?;
+    let options = state.options();
+    let known = state.compared.diff.clone().filter(|(_, unit, effective)| (*unit, *effective) == (options.unit, options.effective));
+    let work = Work { from: state.compared.from.clone(), to, options, known: known.map(|known| known.0) };
+    Some(Effect::Work { generation: cx.slots.next(Slot::Work), work: Box::new(work) })
+}
+
+fn worked(state: &mut State, worked: &Worked) {
+    let options = worked.page.options;
+    state.compared.diff = Some((worked.diff.clone(), options.unit, options.effective));
+    if state.current_base() == Base::Given {
+        state.compared.hidden.clone_from(&worked.hidden);
+    }
+    if options.effective == state.switches.effective {
+        state.lay(worked.page.clone());
+    }
+}
+
+/// The bases to compare with, from the key's promotions; then on to the next one.
+fn bases(state: &mut State, list: &[PromotionView], cx: &mut Cx) -> Vec<Effect> {
+    let Some(current) = state.promotion.as_deref() else { return Vec::new() };
+    let mut found = vec![Base::Given];
+    let not_shown = |digest: &Digest| Some(*digest) != current.promotion.to_digest && Some(*digest) != current.promotion.from_digest;
+    let me = cx.session.me.as_ref().map(|me| &me.actor);
+    let voted = list.iter().flat_map(|p| p.approvals.iter().map(move |a| (a, p.promotion.to_digest)));
+    let last = voted.filter(|(a, _)| Some(&a.approver) == me && !a.gate.is_empty()).max_by_key(|(a, _)| a.at).and_then(|(_, to)| to);
+    found.extend(last.filter(not_shown).map(Base::LastReviewed));
+    let earlier = list.iter().filter(|p| p.promotion.at < current.promotion.at && p.promotion.environment == current.promotion.environment);
+    let previous = earlier.max_by_key(|p| p.promotion.at).and_then(|p| p.promotion.to_digest);
+    found.extend(previous.filter(not_shown).map(Base::Previous));
+    state.bases = found;
+    next_base(state, cx)
+}
+
+fn next_base(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    if state.bases.len() < 2 {
+        return vec![say("there is no other base: you reviewed nothing of this key, and nothing was attempted before")];
+    }
+    state.base = (state.base + 1) % state.bases.len();
+    let given = state.promotion.as_ref().and_then(|p| p.promotion.from_digest);
+    let (from, words) = match state.current_base() {
+        Base::Given => (given, "compared with what serves"),
+        Base::LastReviewed(digest) => (Some(digest), "compared with what you last reviewed; an approval needs the comparison with what serves"),
+        Base::Previous(digest) => (Some(digest), "compared with the previous attempt; an approval needs the comparison with what serves"),
+    };
+    let Some(to) = state.compared.to.as_ref().map(|v| v.version.digest) else { return Vec::new() };
+    vec![say(words), cx.slots.load(Slot::Diff, Query::Pair(from, to))]
+}
+
+/// News about this change: fetch it again, what was read stays.
+fn follow(state: &mut State, followed: &Followed, cx: &mut Cx) -> Vec<Effect> {
+    let (Followed::Audit(event), Some(view)) = (followed, &state.promotion) else { return Vec::new() };
+    let Some(body) = &event.body else { return Vec::new() };
+    let subjects = [
+        Some(crate::model::Subject::promotion(view.promotion.promotion_id)),
+        Some(crate::model::Subject::key(&view.promotion.key_id)),
+        view.promotion.to_digest.as_ref().map(crate::model::Subject::digest),
+    ];
+    let policy = body.subject.0.starts_with("policy:");
+    if policy || subjects.iter().flatten().any(|subject| *subject == body.subject) { fetch(state, cx) } else { Vec::new() }
+}
+
+// --- actions ---
+
+fn act(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
+    if let Some(effects) = switch(state, action, cx) {
+        return effects;
+    }
+    match action {
+        Action::ReviewApprove => approve(state),
+        Action::ReviewReject => ask(state, DialogKind::RequestChanges, action),
+        Action::ReviewComment => ask(state, DialogKind::Comment, action),
+        Action::ReviewWithdraw => ask(state, DialogKind::Withdraw, action),
+        Action::ReviewSettle => {
+            let note = state.promotion.as_ref().is_some_and(|p| p.mine.owes_note);
+            ask(state, if note { DialogKind::SettleNote } else { DialogKind::SettleReview }, action)
+        }
+        Action::ReviewBase if state.promotion.is_none() => vec![say("this was opened with its base: choose another in the history")],
+        Action::ReviewBase if state.bases.is_empty() => {
+            let key = state.promotion.as_ref().map(|p| p.promotion.key_id.clone());
+            vec![cx.slots.load(Slot::Content, Query::Promotions(ListPromotions { key, ..ListPromotions::default() }))]
+        }
+        Action::ReviewBase => next_base(state, cx),
+        Action::Refetch => fetch(state, cx),
+        Action::Back => {
+            state.face = Face::Diff;
+            state.scroll = 0;
+            Vec::new()
+        }
+        _ if state.face == Face::Diff => read(state, action),
+        _ => scroll(state, action, cx.now),
+    }
+}
+
+/// Faces and switches.
+fn switch(state: &mut State, action: Action, cx: &mut Cx) -> Option<Vec<Effect>> {
+    let face = match action {
+        Action::ReviewDiff => Face::Diff,
+        Action::ReviewGates => Face::Gates,
+        Action::ReviewFragments => Face::Fragments,
+        Action::ReviewHidden => Face::Hidden,
+        Action::ReviewAcknowledge => return Some(acknowledge(state)),
+        Action::ReviewSplit => {
+            if let Some(why) = off(state, action) {
+                return Some(vec![say(&format!("side by side {why}"))]);
+            }
+            state.switches.split = !state.switches.split;
+            return Some(work(state, cx).into_iter().collect());
+        }
+        Action::ReviewUnit => {
+            state.switches.unit = state.switches.unit.next();
+            return Some(work(state, cx).into_iter().collect());
+        }
+        Action::ReviewWrap => {
+            state.switches.wrap = !state.switches.wrap;
+            return Some(work(state, cx).into_iter().collect());
+        }
+        Action::ReviewEffective => {
+            state.switches.effective = !state.switches.effective;
+            return Some(work(state, cx).into_iter().collect());
+        }
+        _ => return None,
+    };
+    if state.face == Face::Diff {
+        state.reading_mut().pass();
+    }
+    // The same key again leads back.
+    state.face = if state.face == face { Face::Diff } else { face };
+    state.scroll = 0;
+    Some(Vec::new())
+}
+
+fn acknowledge(state: &mut State) -> Vec<Effect> {
+    if state.face != Face::Hidden {
+        return vec![say("open the list of invisible characters first (i): only what was listed is acknowledged")];
+    }
+    if state.current_base() != Base::Given {
+        return vec![say("go back to the comparison with what serves (b): an approval counts against that")];
+    }
+    state.acknowledged.clone_from(&state.compared.hidden);
+    let count = state.acknowledged.len();
+    let words = if count == 1 { "1 invisible character".to_owned() } else { format!("{count} invisible characters") };
+    vec![say(&format!("acknowledged {words}: your approval will say so"))]
+}
+
+fn approve(state: &mut State) -> Vec<Effect> {
+    if state.face == Face::Diff {
+        state.reading_mut().pass();
+    }
+    ask(state, DialogKind::Approve, Action::ReviewApprove)
+}
+
+fn ask(state: &State, kind: DialogKind, action: Action) -> Vec<Effect> {
+    if let Some(why) = off(state, action) {
+        return vec![say(&format!("cannot {}: {why}", action.title()))];
+    }
+    let Some(mut request) = subject(state).dialog(kind) else { return Vec::new() };
+    if kind == DialogKind::Comment && state.face == Face::Diff {
+        request.anchor = state.reading().and_then(super::reading::Reading::paragraph).map(|p| p.anchor);
+    }
+    vec![Effect::Tell(Box::new(Msg::DialogAsked(Box::new(request))))]
+}
+
+/// Moves in the difference.
+fn read(state: &mut State, action: Action) -> Vec<Effect> {
+    let height = state.places().lines();
+    let page = isize::try_from(height.max(2)).unwrap_or(2);
+    let reading = state.reading_mut();
+    let by = |reading: &mut super::reading::Reading, by| reading.scroll(Scroll::By(by), height);
+    match action {
+        Action::Down => by(reading, 1),
+        Action::Up => by(reading, -1),
+        Action::HalfDown => by(reading, page / 2),
+        Action::HalfUp => by(reading, -(page / 2)),
+        Action::PageDown => by(reading, page - 1),
+        Action::PageUp => by(reading, 1 - page),
+        Action::Top => reading.scroll(Scroll::Top, height),
+        Action::Bottom => reading.scroll(Scroll::Bottom, height),
+        Action::ReviewFold => reading.toggle_fold(height),
+        Action::ReviewFoldAll => reading.toggle_folds(height),
+        Action::ReviewNextParagraph => reading.to_paragraph(true, height),
+        Action::ReviewPreviousParagraph => reading.to_paragraph(false, height),
+        Action::ReviewNext if !reading.next(height) => return vec![say(&end(reading))],
+        Action::ReviewPrevious if !reading.previous(height) => return vec![say("this is the first change")],
+        Action::ReviewNextUnseen if !reading.to_unseen(true, height) => return vec![say("every change was seen")],
+        Action::ReviewPreviousUnseen if !reading.to_unseen(false, height) => return vec![say("every change was seen")],
+        Action::ReviewSeen if !reading.mark_seen(height) => {
+            return vec![say("not painted whole yet: read it to its end first (n, or W when lines are cut)")];
+        }
+        _ => {}
+    }
     Vec::new()
 }
 
+fn end(reading: &super::reading::Reading) -> String {
+    match reading.total() - reading.seen() {
+        0 => "this was the last change; every change was seen".into(),
+        n => format!("this is the last change; {n} not seen yet (]u goes there)"),
+    }
+}
+
+/// Moves in the other faces.
+fn scroll(state: &mut State, action: Action, now: Timestamp) -> Vec<Effect> {
+    let height = state.places().lines();
+    let half = (height / 2).max(1);
+    state.scroll = match action {
+        Action::Down | Action::ReviewNext => state.scroll.saturating_add(1),
+        Action::Up | Action::ReviewPrevious => state.scroll.saturating_sub(1),
+        Action::HalfDown => state.scroll.saturating_add(half),
+        Action::HalfUp => state.scroll.saturating_sub(half),
+        Action::PageDown => state.scroll.saturating_add(height.max(2) - 1),
+        Action::PageUp => state.scroll.saturating_sub(height.max(2) - 1),
+        Action::Top => 0,
+        Action::Bottom => usize::MAX,
+        _ => state.scroll,
+    }
+    .min(faces::last_top(state, height, now));
+    Vec::new()
+}
+
+fn say(words: &str) -> Effect {
+    Effect::Tell(Box::new(Msg::Said(Notice::note(words))))
+}
+
 /// What the cursor is on.
-pub(crate) fn subject(_state: &State) -> Subject {
-    Subject::default()
+pub(crate) fn subject(state: &State) -> Subject {
+    let promotion = state.promotion.as_deref();
+    let to = state.compared.to.as_deref();
+    let target = match &state.target {
+        Some(ReviewTarget::Pair { key, to, .. }) => Some((key.clone(), *to)),
+        Some(ReviewTarget::Version { key, digest, .. }) => Some((key.clone(), *digest)),
+        _ => None,
+    };
+    Subject {
+        key: promotion.map(|p| p.promotion.key_id.clone()).or(target.as_ref().map(|t| t.0.clone())),
+        environment: promotion.map(|p| p.promotion.environment.clone()),
+        promotion: state.promotion.clone(),
+        digest: promotion.and_then(|p| p.promotion.to_digest).or(target.map(|t| t.1)),
+        rationale: promotion.map(|p| p.promotion.rationale.clone()).or(to.map(|v| v.version.rationale.clone())),
+        seen: state.what_was_seen(),
+        ..Subject::default()
+    }
 }
 
 /// Whether a text field of this room has the keys.
