@@ -13,7 +13,7 @@
 use super::action::{Action, Scope};
 use super::look::Look;
 use super::msg::NoticeKind;
-use super::state::{Chain, Modal, Room, State, Tab, Wire};
+use super::state::{Chain, Link, Modal, Room, State, Tab, Wire};
 use super::theme::{Role, Theme};
 use super::update;
 use super::widgets::age;
@@ -69,14 +69,13 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let mut top = vec![identity(area.width, look), tabs(area.width, state, look)];
     top.extend(alarm(state, look));
     top.extend(stale(area.width, look));
-    let mut y = area.y;
-    for line in top {
+    for (line, y) in top.into_iter().zip(area.y..) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
-        y += 1;
     }
+    let y = area.y + head_rows(&state.link);
     let bottom = area.bottom();
     let dock = dock_height(area.height, state);
-    let body = Rect { y, height: bottom.saturating_sub(y + 2 + dock), ..area };
+    let body = Rect { y, height: bottom.saturating_sub(y + FOOT_ROWS + dock), ..area };
     match state.room {
         Room::Inbox => rooms::inbox::draw(frame, body, &state.inbox, look),
         Room::Review(_) => rooms::review::draw(frame, body, &state.review, look),
@@ -92,10 +91,18 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     frame.render_widget(hints(area.width, state, look), Rect { y: bottom - 1, height: 1, ..area });
 }
 
-/// The dock gives way to a small window, and is not needed under the trail itself.
+/// Rows above the body: who and where, tabs, a broken chain, a silent registry.
+pub(crate) fn head_rows(link: &Link) -> u16 {
+    2 + u16::from(matches!(link.chain, Chain::Broken { .. })) + u16::from(!matches!(link.wire, Wire::Live | Wire::Connecting))
+}
+
+/// Rows below the body: status line and hints.
+pub(crate) const FOOT_ROWS: u16 = 2;
+
+/// The dock gives way to a small window and to a text under review, and is not needed under the trail itself.
 fn dock_height(height: u16, state: &State) -> u16 {
     match height {
-        _ if !state.screen.dock || state.room == Room::Audit => 0,
+        _ if !state.screen.dock || matches!(state.room, Room::Audit | Room::Review(_)) => 0,
         0..20 => 0,
         20..30 => 3,
         30..45 => 5,

@@ -230,6 +230,8 @@ pub(crate) struct Screen {
     pub(crate) steady: std::time::Duration,
     /// Counts dialogs that were opened, so that a frame can tell which one it shows.
     pub(crate) dialogs: u64,
+    /// Whether nothing happened since the frame was drawn that reached the terminal: what it shows is this state.
+    pub(crate) settled: bool,
     /// The person's time zone offset in seconds, for absolute times.
     pub(crate) offset: i32,
 }
@@ -246,6 +248,7 @@ impl Default for Screen {
             zoom: false,
             steady: std::time::Duration::ZERO,
             dialogs: 0,
+            settled: true,
             offset: 0,
         }
     }

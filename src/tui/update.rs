@@ -85,6 +85,7 @@ fn one(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Chosen(action) => act(state, action, now),
         Msg::Pasted(_) | Msg::Edited(_) => to_focus(state, &msg, now),
+        Msg::Painted if state.modal.is_none() && matches!(state.room, Room::Review(_)) => to_room(state, &msg, now),
         Msg::Painted | Msg::Sent { .. } => to_dialog(state, &msg, now),
         Msg::Ticked => ticked(state, now),
         Msg::Loaded { slot, generation, answer } => loaded(state, slot, generation, answer, now),

@@ -8,7 +8,7 @@ use super::drafts::Drafts;
 use super::effect::{Effect, Slot};
 use super::msg::{Followed, Msg};
 use super::recorder::Recorder;
-use super::state::{Modal, Now, State};
+use super::state::{Modal, Now, Room, State};
 use super::term;
 use super::theme::Theme;
 use super::update;
@@ -153,6 +153,7 @@ impl Loop {
         }
         let before = self.state.link.face();
         let modal = self.state.modal.is_some();
+        self.state.screen.settled = !self.dirty;
         let effects = update::update(&mut self.state, msg, now);
         self.dirty |= !quiet || before != self.state.link.face() || modal != self.state.modal.is_some() || !effects.is_empty();
         self.perform(effects, input)
@@ -193,7 +194,7 @@ impl Loop {
         let bytes = self.bytes.take();
         if bytes.is_empty() {
             // Nothing to wait for: what the screen shows is this state.
-            if matches!(self.state.modal, Some(Modal::Dialog(_))) {
+            if matches!(self.state.modal, Some(Modal::Dialog(_))) || matches!(self.state.room, Room::Review(_)) {
                 let _ = self.sender.send(Msg::Painted);
             }
         } else {

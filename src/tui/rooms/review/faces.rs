@@ -76,7 +76,11 @@ fn gates(state: &State, width: u16, now: Timestamp) -> Vec<Pieces> {
     text.head("Readiness");
     for item in &view.readiness.0 {
         let (sign, mark) = standing(item.status);
-        let who = if item.who.is_empty() || item.status == ReadinessStatus::Met { String::new() } else { format!("  ({})", item.who.join(", ")) };
+        let who = if item.who.is_empty() || item.status == ReadinessStatus::Met {
+            String::new()
+        } else {
+            format!("  ({})", item.who.join(", "))
+        };
         let name = if item.name == item.kind.as_str() { item.kind.to_string() } else { format!("{} {}", item.kind, item.name) };
         text.add(&[(sign, mark), (&name, Mark::Plain), ("  ", Mark::Plain), (&item.reason, Mark::Dim), (&who, Mark::Dim)]);
     }
@@ -109,7 +113,11 @@ fn gate(text: &mut Text, name: &str, threshold: Threshold, verdict: Option<&Gate
         Threshold::AtLeast(x) => format!("≥ {x}"),
     };
     let Some(verdict) = verdict else {
-        text.add(&[("? ", Mark::Wait), (&format!("{name:<16} "), Mark::Plain), (&format!("— {bound}  nothing reported yet"), Mark::Dim)]);
+        text.add(&[
+            ("? ", Mark::Wait),
+            (&format!("{name:<16} "), Mark::Plain),
+            (&format!("— {bound}  nothing reported yet"), Mark::Dim),
+        ]);
         return;
     };
     let (sign, mark, word) = match (verdict.status, verdict.passed) {
@@ -163,7 +171,10 @@ pub(crate) fn talk(state: &State, width: u16, now: Timestamp) -> Vec<Pieces> {
 fn talk_into(text: &mut Text, state: &State, now: Timestamp) {
     let Some(view) = state.promotion.as_deref() else {
         if let Some(version) = state.compared.to.as_deref().map(|v| &v.version) {
-            text.add(&[(&format!("{}  ", version.author.name), Mark::Head), (&format!("{}  ", age(now, version.created_at)), Mark::Dim)]);
+            text.add(&[
+                (&format!("{}  ", version.author.name), Mark::Head),
+                (&format!("{}  ", age(now, version.created_at)), Mark::Dim),
+            ]);
             text.paragraph(&version.rationale, Mark::Plain);
         }
         return;
@@ -171,7 +182,11 @@ fn talk_into(text: &mut Text, state: &State, now: Timestamp) {
     let promotion = &view.promotion;
     let mut rationale = promotion.rationale.lines();
     let first = rationale.next().unwrap_or("(no rationale)");
-    text.add(&[(&format!("{}  ", promotion.actor.name), Mark::Head), (&format!("{}  ", age(now, promotion.at)), Mark::Dim), (first, Mark::Plain)]);
+    text.add(&[
+        (&format!("{}  ", promotion.actor.name), Mark::Head),
+        (&format!("{}  ", age(now, promotion.at)), Mark::Dim),
+        (first, Mark::Plain),
+    ]);
     rationale.for_each(|line| text.add(&[(line, Mark::Plain)]));
     if let Some(version) = view.to.as_ref().filter(|v| v.rationale != promotion.rationale) {
         text.add(&[(&format!("{} (v{})  ", version.author.name, version.number), Mark::Head), (&version.rationale, Mark::Plain)]);
@@ -194,7 +209,12 @@ fn comment(text: &mut Text, state: &State, comment: &Approval, now: Timestamp) {
     let head = format!("{indent}{}  ", comment.approver.name);
     let mut lines = comment.rationale.lines();
     let first = lines.next().unwrap_or_default();
-    text.add(&[(&head, Mark::Head), (&format!("{}  ", age(now, comment.at)), Mark::Dim), (&place, Mark::Note), (first, Mark::Plain)]);
+    text.add(&[
+        (&head, Mark::Head),
+        (&format!("{}  ", age(now, comment.at)), Mark::Dim),
+        (&place, Mark::Note),
+        (first, Mark::Plain),
+    ]);
     lines.for_each(|line| text.add(&[("  ", Mark::Plain), (line, Mark::Plain)]));
 }
 
@@ -234,7 +254,14 @@ fn hidden(state: &State, width: u16) -> Vec<Pieces> {
         let known = state.acknowledged.contains(span);
         let sign = if known { ("+ ", Mark::Good) } else { ("! ", Mark::Warn) };
         let place = format!("{}. {}", i + 1, place(state, span));
-        text.add(&[sign, (&place, Mark::Plain), ("  ", Mark::Plain), (&span.code_points, Mark::Head), ("  ", Mark::Plain), (&names(&span.code_points), Mark::Dim)]);
+        text.add(&[
+            sign,
+            (&place, Mark::Plain),
+            ("  ", Mark::Plain),
+            (&span.code_points, Mark::Head),
+            ("  ", Mark::Plain),
+            (&names(&span.code_points), Mark::Dim),
+        ]);
     }
     if let Some(diff) = &state.compared.diff {
         for (path, words) in &diff.0.lookalikes {

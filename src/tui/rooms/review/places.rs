@@ -1,6 +1,7 @@
 //! How the room divides its area, in plain numbers: `update` scrolls by what `view` draws.
 
-use crate::tui::state::{Link, Screen, Wire};
+use crate::tui::frame::{FOOT_ROWS, head_rows};
+use crate::tui::state::{Link, Screen};
 
 /// Side by side takes two columns of text that can be read.
 pub(crate) const SPLIT_FROM: u16 = 140;
@@ -27,9 +28,7 @@ impl Places {
 
 /// Width and height of the area that the frame leaves to the room.
 pub(crate) fn body(screen: &Screen, link: &Link) -> (u16, u16) {
-    let alarm = u16::from(matches!(link.chain, crate::tui::state::Chain::Broken { .. }));
-    let stale = u16::from(!matches!(link.wire, Wire::Live | Wire::Connecting));
-    (screen.width, screen.height.saturating_sub(4 + alarm + stale))
+    (screen.width, screen.height.saturating_sub(head_rows(link) + FOOT_ROWS))
 }
 
 /// Rows that structured changes may have above the text in an area of `height`.

@@ -142,7 +142,10 @@ impl State {
     /// The same once `page` is shown.
     fn rows_above_with(&self, page: Option<&Page>) -> usize {
         let structure = page.filter(|p| p.structure_is_above()).map_or(1, |p| p.structure.len().max(1));
-        structure + usize::from(self.warns_of_hidden()) + usize::from(self.promotion.is_some()) + usize::from(self.approved_before())
+        structure
+            + usize::from(self.warns_of_hidden())
+            + usize::from(self.promotion.is_some())
+            + usize::from(self.approved_before())
     }
     /// How the room is divided.
     pub(crate) fn places(&self) -> Places {
@@ -196,7 +199,9 @@ pub(crate) fn off(state: &State, action: Action) -> Option<String> {
         Action::ReviewApprove => open().or_else(|| cannot_approve(state)),
         Action::ReviewReject => open(),
         Action::ReviewComment if promotion.is_none() => Some("no promotion is open here".into()),
-        Action::ReviewWithdraw => open().or_else(|| promotion.filter(|p| !p.mine.opened).map(|_| "someone else opened it".into())),
+        Action::ReviewWithdraw => {
+            open().or_else(|| promotion.filter(|p| !p.mine.opened).map(|_| "someone else opened it".into()))
+        }
         Action::ReviewSettle if !promotion.is_some_and(|p| p.mine.can_review || p.mine.owes_note) => {
             Some("nothing is owed here".into())
         }

@@ -6,7 +6,7 @@ use super::work::{Work, Worked};
 use super::{faces, places};
 use crate::model::{Digest, Timestamp};
 use crate::tui::action::Action;
-use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane, ReviewTarget};
 use crate::tui::state::{Cx, Subject};
 use crate::wire::promotions::{ListPromotions, PromotionView};
@@ -61,16 +61,21 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
     effects.extend(match msg {
         Msg::Chosen(action) => act(state, *action, cx),
         Msg::Painted => {
-            painted(state);
+            // A frame that is behind the state says nothing about what stands in the window now.
+            if cx.screen.settled {
+                painted(state);
+            }
             Vec::new()
         }
         Msg::Loaded { answer: Ok(answer), .. } => loaded(state, answer, cx),
-        Msg::Loaded { answer: Err(failure), .. } => {
-            state.failure = Some(failure.clone());
+        Msg::Loaded { slot: Slot::Review | Slot::Diff, answer: Err(failure), .. } => {
+            failed(state, failure);
             Vec::new()
         }
-        Msg::Worked { result, .. } => {
-            worked(state, result);
+        Msg::Worked { generation, result } => {
+            if cx.slots.accept(Slot::Work, *generation) {
+                worked(state, result);
+            }
             Vec::new()
         }
         Msg::Followed(followed) => follow(state, followed, cx),
@@ -89,6 +94,14 @@ fn painted(state: &mut State) {
 
 // --- answers ---
 
+/// What cannot be read, or is not what its digest says, is not shown; while the registry is away what was read stays.
+fn failed(state: &mut State, failure: &Failure) {
+    let away = matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout);
+    if !away || state.compared.to.is_none() {
+        state.failure = Some(failure.clone());
+    }
+}
+
 fn loaded(state: &mut State, answer: &Answer, cx: &mut Cx) -> Vec<Effect> {
     match answer {
         Answer::Promotion(view) => promotion(state, view, cx),
@@ -100,7 +113,7 @@ fn loaded(state: &mut State, answer: &Answer, cx: &mut Cx) -> Vec<Effect> {
                 hidden: std::mem::take(&mut state.compared.hidden),
                 diff: None,
             };
-            work(state, cx)
+            work(state, cx).into_iter().collect()
         }
         Answer::Promotions(list) => bases(state, list, cx),
         _ => Vec::new(),
@@ -125,7 +138,8 @@ fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect
 fn work(state: &State, cx: &mut Cx) -> Option<Effect> {
     let to = state.compared.to.clone()?;
     let options = state.options();
-    let known = state.compared.diff.clone().filter(|(_, unit, effective)| (*unit, *effective) == (options.unit, options.effective));
+    let known =
+        state.compared.diff.clone().filter(|(_, unit, effective)| (*unit, *effective) == (options.unit, options.effective));
     let work = Work { from: state.compared.from.clone(), to, options, known: known.map(|known| known.0) };
     Some(Effect::Work { generation: cx.slots.next(Slot::Work), work: Box::new(work) })
 }
@@ -145,12 +159,15 @@ fn worked(state: &mut State, worked: &Worked) {
 fn bases(state: &mut State, list: &[PromotionView], cx: &mut Cx) -> Vec<Effect> {
     let Some(current) = state.promotion.as_deref() else { return Vec::new() };
     let mut found = vec![Base::Given];
-    let not_shown = |digest: &Digest| Some(*digest) != current.promotion.to_digest && Some(*digest) != current.promotion.from_digest;
+    let not_shown =
+        |digest: &Digest| Some(*digest) != current.promotion.to_digest && Some(*digest) != current.promotion.from_digest;
     let me = cx.session.me.as_ref().map(|me| &me.actor);
     let voted = list.iter().flat_map(|p| p.approvals.iter().map(move |a| (a, p.promotion.to_digest)));
-    let last = voted.filter(|(a, _)| Some(&a.approver) == me && !a.gate.is_empty()).max_by_key(|(a, _)| a.at).and_then(|(_, to)| to);
+    let last =
+        voted.filter(|(a, _)| Some(&a.approver) == me && !a.gate.is_empty()).max_by_key(|(a, _)| a.at).and_then(|(_, to)| to);
     found.extend(last.filter(not_shown).map(Base::LastReviewed));
-    let earlier = list.iter().filter(|p| p.promotion.at < current.promotion.at && p.promotion.environment == current.promotion.environment);
+    let earlier =
+        list.iter().filter(|p| p.promotion.at < current.promotion.at && p.promotion.environment == current.promotion.environment);
     let previous = earlier.max_by_key(|p| p.promotion.at).and_then(|p| p.promotion.to_digest);
     found.extend(previous.filter(not_shown).map(Base::Previous));
     state.bases = found;
@@ -165,8 +182,12 @@ fn next_base(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
     let given = state.promotion.as_ref().and_then(|p| p.promotion.from_digest);
     let (from, words) = match state.current_base() {
         Base::Given => (given, "compared with what serves"),
-        Base::LastReviewed(digest) => (Some(digest), "compared with what you last reviewed; an approval needs the comparison with what serves"),
-        Base::Previous(digest) => (Some(digest), "compared with the previous attempt; an approval needs the comparison with what serves"),
+        Base::LastReviewed(digest) => {
+            (Some(digest), "compared with what you last reviewed; an approval needs the comparison with what serves")
+        }
+        Base::Previous(digest) => {
+            (Some(digest), "compared with the previous attempt; an approval needs the comparison with what serves")
+        }
     };
     let Some(to) = state.compared.to.as_ref().map(|v| v.version.digest) else { return Vec::new() };
     vec![say(words), cx.slots.load(Slot::Diff, Query::Pair(from, to))]
@@ -200,7 +221,9 @@ fn act(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
             let note = state.promotion.as_ref().is_some_and(|p| p.mine.owes_note);
             ask(state, if note { DialogKind::SettleNote } else { DialogKind::SettleReview }, action)
         }
-        Action::ReviewBase if state.promotion.is_none() => vec![say("this was opened with its base: choose another in the history")],
+        Action::ReviewBase if state.promotion.is_none() => {
+            vec![say("this was opened with its base: choose another in the history")]
+        }
         Action::ReviewBase if state.bases.is_empty() => {
             let key = state.promotion.as_ref().map(|p| p.promotion.key_id.clone());
             vec![cx.slots.load(Slot::Content, Query::Promotions(ListPromotions { key, ..ListPromotions::default() }))]
@@ -365,19 +388,4 @@ pub(crate) fn subject(state: &State) -> Subject {
         seen: state.what_was_seen(),
         ..Subject::default()
     }
-}
-
-/// Whether a text field of this room has the keys.
-pub(crate) fn typing(_state: &State) -> bool {
-    false
-}
-
-/// Whether esc has something to go back from inside this room; else it leaves.
-pub(crate) fn goes_back(_state: &State) -> bool {
-    false
-}
-
-/// Why an action cannot be done here, if so.
-pub(crate) fn off(_state: &State, _action: crate::tui::action::Action) -> Option<String> {
-    None
 }

@@ -84,7 +84,11 @@ fn title(width: u16, state: &State, look: &Look) -> Line<'static> {
         row = row.outside_word(if wide { key.as_str() } else { &short }, Role::Strong).word("  ", Role::Text);
     }
     let served = state.current_base() == Base::Given;
-    let from = state.compared.from.as_deref().map(|v| &v.version).or(state.promotion.as_ref().filter(|_| served).and_then(|p| p.from.as_ref()));
+    let from = state.compared.from.as_deref().map(|v| &v.version).or(state
+        .promotion
+        .as_ref()
+        .filter(|_| served)
+        .and_then(|p| p.from.as_ref()));
     let to = state.compared.to.as_deref().map(|v| &v.version).or(state.promotion.as_ref().and_then(|p| p.to.as_ref()));
     row = match from {
         Some(version) => named(row, version, wide, look),
@@ -140,7 +144,8 @@ fn hidden_row(state: &State, width: u16, look: &Look) -> Line<'static> {
     let (count, alike) = (state.compared.hidden.len(), state.lookalikes());
     let mut row = Row::new(width, look).word("! ", Role::Warning);
     if count > 0 {
-        let words = if count == 1 { "1 invisible character".to_owned() } else { format!("{count} places with invisible characters") };
+        let words =
+            if count == 1 { "1 invisible character".to_owned() } else { format!("{count} places with invisible characters") };
         row = row.word(words, Role::Warning);
         let rest = match (state.acknowledged.is_empty(), state.unacknowledged() > 0) {
             (false, false) => ", acknowledged",
@@ -186,7 +191,10 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let inside = pane.draw(frame, area, look);
     if let Some(failure) = &state.failure {
         let row = |text: &str, role| Row::new(inside.width, look).outside_word(text, role).line();
-        let lines = [row(&format!("failed to read this change: {}", failure.text), Role::Danger), row(failure.hint.as_deref().unwrap_or("ctrl-r tries again"), Role::Dim)];
+        let lines = [
+            row(&format!("failed to read this change: {}", failure.text), Role::Danger),
+            row(failure.hint.as_deref().unwrap_or("ctrl-r tries again"), Role::Dim),
+        ];
         for (line, y) in lines.into_iter().zip(inside.y..inside.bottom()) {
             frame.render_widget(line, Rect { y, height: 1, ..inside });
         }
@@ -196,7 +204,10 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         return put(frame, inside, &faces::lines(state, look.now), state.scroll, look);
     }
     let Some((reading, page)) = state.reading().and_then(|r| Some((r, r.page()?))) else {
-        frame.render_widget(Line::styled("reading both versions…", look.style(Role::Dim)), Rect { height: inside.height.min(1), ..inside });
+        frame.render_widget(
+            Line::styled("reading both versions…", look.style(Role::Dim)),
+            Rect { height: inside.height.min(1), ..inside },
+        );
         return;
     };
     for (&index, y) in reading.window(usize::from(inside.height)).iter().zip(inside.y..inside.bottom()) {
@@ -217,7 +228,12 @@ fn text_title(state: &State) -> String {
         return face.to_owned();
     }
     let options = state.reading().and_then(super::reading::Reading::page).map_or_else(|| state.options(), |page| page.options);
-    let mut parts = vec![face, if options.split { "side by side" } else { "unified" }, options.unit.name(), if options.wrap { "wrap" } else { "cut" }];
+    let mut parts = vec![
+        face,
+        if options.split { "side by side" } else { "unified" },
+        options.unit.name(),
+        if options.wrap { "wrap" } else { "cut" },
+    ];
     if options.effective {
         parts.push("fragments expanded");
     }
@@ -251,7 +267,13 @@ fn drawn(line: &Drawn, bar: Option<Bar>, page: &Page, look: &Look) -> Line<'stat
         None => Span::raw(" "),
         Some(bar) => {
             let sign = if bar.seen { look.sign("▏", "|") } else { look.sign("▌", "#") };
-            let role = if bar.current { Role::Focus } else if bar.seen { Role::Dim } else { Role::Warning };
+            let role = if bar.current {
+                Role::Focus
+            } else if bar.seen {
+                Role::Dim
+            } else {
+                Role::Warning
+            };
             Span::styled(sign.to_owned(), look.style(role))
         }
     }];
@@ -285,7 +307,10 @@ fn half_spans(half: &Half, gutter: usize, look: &Look) -> Vec<Span<'static>> {
         Sign::Added => ("+", Role::Added, Role::AddedLine),
         Sign::Moved => (look.sign("⇅", "^"), Role::Moved, Role::Text),
     };
-    let mut all = vec![Span::styled(format!("{number:>gutter$} "), look.style(Role::Dim)), Span::styled(format!("{sign} "), look.style(role))];
+    let mut all = vec![
+        Span::styled(format!("{number:>gutter$} "), look.style(Role::Dim)),
+        Span::styled(format!("{sign} "), look.style(role)),
+    ];
     all.extend(spans(&half.pieces, look.style(base), look));
     all
 }

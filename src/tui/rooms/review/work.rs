@@ -42,7 +42,8 @@ pub(crate) fn perform(work: Work) -> Worked {
     let nothing = Arc::new(ContentDiff { fields: Vec::new(), texts: Vec::new(), hidden: Vec::new(), lookalikes: Vec::new() });
     let unreadable = work.from.as_deref().is_some_and(|v| v.content.is_none());
     let Some(to) = work.to.content.as_ref().filter(|_| !unreadable) else {
-        let page = Arc::new(blank(work.options, "the content is confidential, and not yours to read: what changed cannot be shown"));
+        let page =
+            Arc::new(blank(work.options, "the content is confidential, and not yours to read: what changed cannot be shown"));
         return Worked { page, diff: nothing, hidden: Vec::new() };
     };
     let none = Bodies::new();
@@ -89,7 +90,8 @@ fn expand(text: &str, bodies: &Bodies) -> String {
         out.push_str(before);
         let end = tag.find("%}").map_or(tag.len(), |end| end + 2);
         let name = tag[..end].trim_start_matches("{%").trim_end_matches("%}").trim_matches(['-', '+', ' ', '\n', '\t']);
-        let body = name.strip_prefix("include").map(|name| name.trim().trim_matches(['"', '\''])).and_then(|name| bodies.get(name));
+        let body =
+            name.strip_prefix("include").map(|name| name.trim().trim_matches(['"', '\''])).and_then(|name| bodies.get(name));
         out.push_str(body.map_or(&tag[..end], String::as_str));
         rest = &tag[end..];
     }
