@@ -90,7 +90,7 @@ pub(crate) struct State {
     /// The switches of the difference.
     pub(crate) switches: Switches,
     /// Where the reader is, by base and by whether fragments are expanded.
-    readings: BTreeMap<(Option<Base>, bool), Reading>,
+    pub(super) readings: BTreeMap<(Option<Base>, bool), Reading>,
     /// Where the other faces are scrolled to.
     pub(crate) scroll: usize,
     /// Invisible characters that were accepted.
