@@ -1,9 +1,9 @@
 //! The kill switch (R13): works whatever else is broken.
 
-use super::moving::{self, AtOnce, Move};
+use super::moving::{self, AtOnce, Move, Place};
 use super::work::{Outcome, Verb, Work, no_nul};
 use crate::model::{Act, Action, Code, Digest, Environment, KeyId, Promotion, Refusal, Subject};
-use crate::rules::access::Need;
+use crate::rules::access::{Need, sees};
 use crate::rules::promotion::{self, NOTE_SECONDS};
 use crate::storage::StorageError;
 use crate::wire::pointers as wire;
@@ -26,7 +26,7 @@ impl Verb for KillPointer {
     async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Moved>, Refusal> {
         let note = self.body.note.as_deref().unwrap_or_default();
         no_nul("/note", note)?;
-        let place = moving::place(work, &self.key, &self.environment).await?;
+        let place = self.place(work).await?;
         work.allow(Need::Kill, Some(&place.key), Some(&self.environment))?;
         if place.pointer.killed {
             return self.repeat(work, place).await;
@@ -58,6 +58,17 @@ impl Verb for KillPointer {
 }
 
 impl KillPointer {
+    /// The pointer; its key as the snapshot holds it where the row does not read.
+    async fn place(&self, work: &mut Work<'_>) -> Result<Place, Refusal> {
+        let key = match work.conn.key_get(&self.key).await {
+            Err(StorageError::Corrupt(_)) => work.snapshot.key(&self.key).map(|key| (**key).clone()),
+            found => found?,
+        };
+        let key = key.filter(|key| sees(&work.policy, work.caller, key)).ok_or_else(Refusal::not_found)?;
+        let pointer = work.conn.pointer_get(&self.key, &self.environment).await?.ok_or_else(Refusal::not_found)?;
+        Ok(Place { key, pointer })
+    }
+
     /// Refuses a kill that was decided before a revive.
     async fn refuse_late(&self, work: &mut Work<'_>) -> Result<(), Refusal> {
         if self.body.issued_at.is_none() && self.body.seen_revision.is_none() {
@@ -78,7 +89,7 @@ impl KillPointer {
     }
 
     /// A second kill changes nothing and says which one holds.
-    async fn repeat(&self, work: &mut Work<'_>, place: moving::Place) -> Result<Outcome<Moved>, Refusal> {
+    async fn repeat(&self, work: &mut Work<'_>, place: Place) -> Result<Outcome<Moved>, Refusal> {
         let killed = match work.conn.promotion_last_applied(&self.key, &self.environment).await {
             Ok(last) => last.filter(|row| row.act == Act::Kill),
             Err(StorageError::Corrupt(_)) => None,
@@ -89,7 +100,7 @@ impl KillPointer {
     }
 
     /// Stands for the row of a kill that cannot be read.
-    fn unknown(&self, work: &Work<'_>, place: &moving::Place) -> Promotion {
+    fn unknown(&self, work: &Work<'_>, place: &Place) -> Promotion {
         let done = AtOnce { act: Act::Kill, to: None, share: place.pointer.rollout_pct, rationale: "" };
         Promotion { reason: Some(self.body.reason), ..moving::row(work, place, &done, &place.pointer) }
     }

@@ -62,8 +62,14 @@ pub(super) async fn target(
     current: &Digest,
     named: Option<Digest>,
 ) -> Result<Digest, Refusal> {
-    let unfit = unfit(conn, history.iter().filter_map(|row| row.to_digest).chain(named)).await?;
-    rollback_target(history, current, named, &|digest| unfit.contains(digest))
+    let mut passed = BTreeSet::new();
+    loop {
+        let to = rollback_target(history, current, named, &|digest| passed.contains(digest))?;
+        if unfit(conn, [to]).await?.is_empty() {
+            return Ok(to);
+        }
+        passed.insert(to);
+    }
 }
 
 /// Those of the digests that must not come to serve by themselves: quarantined, discarded or gone.
