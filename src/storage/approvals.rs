@@ -4,7 +4,7 @@ use super::codec::{AsJson, Id};
 use super::db::Conn;
 use super::error::StorageError;
 use crate::model::approval::HiddenSpan;
-use crate::model::{Actor, Approval, Digest, Environment, Timestamp};
+use crate::model::{Actor, Approval, Digest, Environment, Timestamp, Verdict};
 use uuid::Uuid;
 
 const PUT: &str = "INSERT INTO approval (approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, \
@@ -15,7 +15,31 @@ const LIST: &str = "SELECT approval_id, promotion_id, approver, gate, verdict, a
 const BEFORE: &str = "SELECT p.environment, a.at FROM approval a JOIN promotion p ON p.promotion_id = a.promotion_id \
     WHERE a.approver = $1 AND a.verdict = 'approve' AND p.to_digest = $2 AND p.promotion_id <> $3 ORDER BY a.at DESC LIMIT 1";
 
-pub(super) const ALL: &[&str] = &[PUT, LIST, BEFORE];
+const OPEN_VOTES: &str = "SELECT a.promotion_id, a.approver, a.gate, a.verdict FROM approval a \
+    JOIN promotion p ON p.promotion_id = a.promotion_id WHERE p.state = 'open' AND p.promotion_id >= $1 AND p.promotion_id <= $2 \
+    AND a.verdict <> 'comment' ORDER BY a.promotion_id, a.position";
+
+pub(super) const ALL: &[&str] = &[PUT, LIST, BEFORE, OPEN_VOTES];
+
+/// What one row says, in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vote {
+    /// The promotion.
+    pub promotion_id: Uuid,
+    /// Who.
+    pub approver: Actor,
+    /// On which gate.
+    pub gate: String,
+    /// What.
+    pub verdict: Verdict,
+}
+
+decode!(Vote, r => Ok(Self {
+    promotion_id: r.try_get::<Id, _>("promotion_id")?.0,
+    approver: r.try_get("approver")?,
+    gate: r.try_get("gate")?,
+    verdict: r.try_get("verdict")?,
+}));
 
 decode!(Approval, r => Ok(Self {
     approval_id: r.try_get::<Id, _>("approval_id")?.0,
@@ -61,6 +85,11 @@ impl Conn<'_> {
     /// Every row of a promotion, oldest first.
     pub async fn approval_list(&mut self, promotion: Uuid) -> Result<Vec<Approval>, StorageError> {
         rows!(self, LIST, Id(promotion))
+    }
+
+    /// Verdicts on open promotions from one id to another, both included: by promotion, oldest first.
+    pub async fn approval_open_votes(&mut self, from: Uuid, to: Uuid) -> Result<Vec<Vote>, StorageError> {
+        rows!(self, OPEN_VOTES, Id(from), Id(to))
     }
 
     /// Where and when an approver last approved a digest by another promotion than `but`.

@@ -30,6 +30,7 @@ mod tokens;
 mod verdicts;
 mod versions;
 
+pub use approvals::Vote;
 pub use audit::{AuditFilter, Direction};
 pub use db::{Conn, Db, Engine, Tx};
 pub use error::StorageError;

@@ -13,6 +13,7 @@ pub mod facts;
 mod fault;
 pub mod found;
 pub mod hold;
+pub mod inbox;
 pub mod kill;
 pub mod kill_many;
 pub mod lift_version;

@@ -5,7 +5,7 @@ use super::facts::{Asked, Facts, gather};
 use super::rollback::target;
 use crate::model::{
     Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Policy, Promotion, PromotionState,
-    Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Verdict, Version,
+    Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Version,
 };
 use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::policy::{self, group_members, group_of, person_of, same_person};
@@ -208,42 +208,6 @@ fn owed(policy: &Policy, caller: &Caller, key: &ConfigKey, row: &Promotion, vote
         _ => true,
     };
     mine.owes_note = row.note_due_at.is_some() && mine_to_note && may(Need::Note);
-}
-
-/// Whether an open promotion may wait for the caller, judged by the snapshot alone: lists look closer only where it says yes.
-pub fn may_await(snapshot: &Snapshot, caller: &Caller, row: &Promotion) -> bool {
-    let policy = snapshot.policy();
-    let Some(key) = snapshot.key(&row.key_id) else { return false };
-    let may = |need: Need| allowed(policy, caller, need, Some(key), Some(&row.environment)).is_ok();
-    if same_person(policy, &row.actor, &caller.actor) {
-        return true;
-    }
-    if may(if row.act == Act::Revive { Need::Revive } else { Need::Apply }) {
-        return true;
-    }
-    let me = person_of(policy, &caller.actor);
-    let Some(rule) = policy::rule(policy, &row.key_id, &row.environment) else { return false };
-    let groups = rule.approvals.iter().flatten().map(|rule| group_of(&rule.group, key));
-    let overriding = rule.gate.values().filter_map(|gate| gate.override_group.as_deref());
-    let member = |group: &str| group_members(policy, group).iter().any(|member| person_of(policy, member) == me);
-    groups.chain(overriding).any(member) && may(Need::Comment)
-}
-
-/// Whether an open promotion waits for the caller: to approve, to apply what is ready, or, as who opened it, to answer a reject.
-pub fn awaits(view: &PromotionView) -> bool {
-    let rejected = || {
-        let mut newest = BTreeMap::new();
-        for vote in view.approvals.iter().filter(|vote| vote.verdict != Verdict::Comment) {
-            newest.insert((&vote.approver, &vote.gate), vote.verdict);
-        }
-        newest.into_values().any(|verdict| verdict == Verdict::Reject)
-    };
-    let mine = &view.mine;
-    let outdated = || view.readiness.unmet().any(|item| item.kind == ReadinessKind::Pointer);
-    view.promotion.state == PromotionState::Open
-        && (!mine.can_approve.is_empty()
-            || (mine.can_apply && view.readiness.is_ready())
-            || (mine.opened && (rejected() || outdated())))
 }
 
 /// A pointer with what people need to see and to move it, as the caller stands to it. The caller has been found to see the key.

@@ -12,7 +12,7 @@ use countersign::wire::promotions::{OpenPromotion as Wish, Rationale};
 use countersign::wire::versions::{Reason, Submit};
 use countersign::workflow::{
     Applied, ApplyPromotion, CastVote, ExpirePromotions, KillPointer, NotePromotion, OpenPromotion, Opened, QuarantineVersion,
-    RenewPromotion, ReviewPromotion, RollbackPointer, SubmitVersion, WithdrawPromotion, kill_many, view,
+    RenewPromotion, ReviewPromotion, RollbackPointer, SubmitVersion, WithdrawPromotion, inbox, kill_many, view,
 };
 
 fn note(text: &str) -> Rationale {
@@ -712,31 +712,36 @@ fn the_view_tells_each_person_what_they_can_do() {
         let see = async |who: &str| {
             let (mut tx, snapshot) = (world.registry.db.read().await.unwrap(), world.registry.snapshot.get());
             let row = tx.conn().promotion_get(row.promotion_id).await.unwrap().unwrap();
-            assert!(view::may_await(&snapshot, &caller(who), &row), "{who}");
-            view::promotion(&world.registry, &mut tx.conn(), &snapshot, &caller(who), row).await.unwrap()
+            let short = inbox::shortlist(&mut tx.conn(), &snapshot, &caller(who), world.now(), vec![row.clone()]).await.unwrap();
+            let view = view::promotion(&world.registry, &mut tx.conn(), &snapshot, &caller(who), row).await.unwrap();
+            assert!(!inbox::awaits(&view) || !short.is_empty(), "{who}: what awaits is on the short list");
+            view
         };
         let fay = see("person:fay").await;
         assert_eq!(fay.mine.approve_refused.as_deref(), Some("you are an author of this version"));
-        assert!(!view::awaits(&fay));
+        assert!(!inbox::awaits(&fay));
         let ana = see("person:ana").await;
-        assert_eq!((ana.mine.can_approve.as_slice(), view::awaits(&ana)), (&["owner".to_owned()][..], true));
+        assert_eq!((ana.mine.can_approve.as_slice(), inbox::awaits(&ana)), (&["owner".to_owned()][..], true));
         let eve = see("person:eve").await;
         assert!(eve.mine.approve_refused.as_ref().unwrap().starts_with("you meet safety already"), "{:?}", eve.mine);
         let carol = see("person:carol").await;
-        assert!(carol.mine.can_apply && carol.mine.opened && !view::awaits(&carol), "not ready");
+        assert!(carol.mine.can_apply && carol.mine.opened && !inbox::awaits(&carol), "not ready");
         world.vote("person:ana", &row, Verdict::Approve, "owner").await.unwrap();
-        assert!(view::awaits(&see("person:carol").await), "ready to apply");
-        assert!(!view::awaits(&see("person:ana").await), "ana has approved");
+        assert!(inbox::awaits(&see("person:carol").await), "ready to apply");
+        assert!(!inbox::awaits(&see("person:ana").await), "ana has approved");
         world.report(digest, Some(0.1), None).await.unwrap();
         let bob = see("person:bob").await;
         assert_eq!(bob.mine.can_override, ["quality"]);
         assert!(bob.mine.can_approve.is_empty(), "others gave what is asked for");
         world.vote("person:bob", &row, Verdict::Reject, "owner").await.unwrap();
-        assert!(view::awaits(&see("person:carol").await), "who opened it hears of a no");
+        assert!(inbox::awaits(&see("person:carol").await), "who opened it hears of a no");
         let mut tx = world.registry.db.read().await.unwrap();
         let snapshot = world.registry.snapshot.get();
-        let nobody = world.promotion(row.promotion_id).await;
-        assert!(!view::may_await(&snapshot, &caller("person:olga"), &nobody));
+        let rows = vec![world.promotion(row.promotion_id).await];
+        for who in ["person:olga", "person:root", "service:ci", "person:eve"] {
+            let short = inbox::shortlist(&mut tx.conn(), &snapshot, &caller(who), world.now(), rows.clone()).await.unwrap();
+            assert_eq!(short, [], "{who}");
+        }
         let pointer = tx.conn().pointer_get(&key(), &env("dev")).await.unwrap().unwrap();
         let shown = view::pointer(&world.registry, &mut tx.conn(), &snapshot, &caller("person:olga"), pointer).await.unwrap();
         assert_eq!((shown.moved_by.as_deref(), shown.rollback_to, shown.running), (Some("person:carol"), None, None));
@@ -785,5 +790,35 @@ fn submitting_with_an_environment_opens_the_promotion_in_the_same_event() {
             (body.action, &body.detail["promotion"]["promotion_id"]),
             (Action::VersionSubmit, &serde_json::json!(row.promotion_id))
         );
+    });
+}
+
+#[test]
+fn an_inbox_of_many_promotions_reads_only_what_may_wait() {
+    let many = if std::env::var("PROVE").is_ok_and(|how| how == "full") { 10_000 } else { 300 };
+    on_each_engine(async |place| {
+        let world = World::new(place).await;
+        let digest = world.version("hello").await;
+        let row = world.open(wish("production", digest, None)).await.unwrap();
+        let mut tx = world.registry.db.begin().await.unwrap();
+        for _ in 1..many {
+            let row = Promotion { promotion_id: world.clock.uuid(), ..row.clone() };
+            tx.conn().promotion_put(&row).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let snapshot = world.registry.snapshot.get();
+        let mut tx = world.registry.db.read().await.unwrap();
+        let begun = std::time::Instant::now();
+        let rows = tx.conn().promotion_open_list(None, many).await.unwrap();
+        let short = async |tx: &mut countersign::storage::Tx, who: &str| {
+            inbox::shortlist(&mut tx.conn(), &snapshot, &caller(who), world.now(), rows.clone()).await.unwrap().len()
+        };
+        assert_eq!((short(&mut tx, "person:carol").await, short(&mut tx, "person:olga").await), (0, 0));
+        println!("{many} open promotions glanced at twice in {:?}", begun.elapsed());
+        assert_eq!(short(&mut tx, "person:ana").await, rows.len());
+        drop(tx);
+        world.approve(&row).await;
+        let mut tx = world.registry.db.read().await.unwrap();
+        assert_eq!((short(&mut tx, "person:carol").await, short(&mut tx, "person:ana").await), (1, rows.len() - 1));
     });
 }

@@ -9,7 +9,8 @@ use crate::server::respond::{Answer, shown};
 use crate::storage::PromotionFilter;
 use crate::wire::promotions::{self, ListPromotions, PromotionView, Rationale, Vote};
 use crate::workflow::{
-    ApplyPromotion, CastVote, NotePromotion, OpenPromotion, Registry, RenewPromotion, ReviewPromotion, WithdrawPromotion, view,
+    ApplyPromotion, CastVote, NotePromotion, OpenPromotion, Registry, RenewPromotion, ReviewPromotion, WithdrawPromotion, inbox,
+    view,
 };
 use axum::extract::State;
 use std::sync::Arc;
@@ -41,15 +42,19 @@ impl Concern {
         }
     }
 
-    /// What can be said of a row before all that a view holds is read.
-    fn may_include(self, sight: &Sight, row: &Promotion) -> bool {
-        self != Self::Awaiting || view::may_await(&sight.snapshot, &sight.caller, row)
+    /// What can be left out before all that a view holds is read.
+    async fn shortlist(self, registry: &Registry, sight: &mut Sight, rows: Vec<Promotion>) -> Result<Vec<Promotion>, Refusal> {
+        if self != Self::Awaiting {
+            return Ok(rows);
+        }
+        let (caller, snapshot) = (sight.caller.clone(), sight.snapshot.clone());
+        inbox::shortlist(&mut sight.conn(), &snapshot, &caller, registry.clock.now(), rows).await
     }
 
     fn includes(self, view: &PromotionView) -> bool {
         match self {
             Self::Any => true,
-            Self::Awaiting => view::awaits(view),
+            Self::Awaiting => inbox::awaits(view),
             Self::Owed => view.mine.can_review || view.mine.owes_note,
         }
     }
@@ -70,10 +75,11 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         };
         let Some(last) = rows.last() else { break };
         filter.before = Some(last.promotion_id);
-        let whole = rows.len() > limit;
-        for row in rows.into_iter().filter(|row| fits(&filter, row)) {
+        let whole = u32::try_from(rows.len()).is_ok_and(|found| found == filter.limit);
+        let rows: Vec<Promotion> = rows.into_iter().filter(|row| fits(&filter, row)).collect();
+        for row in concern.shortlist(&registry, &mut sight, rows).await? {
             let readable = sight.snapshot.key(&row.key_id).is_some_and(|key| sight.reads(key));
-            if !readable || items.len() > limit || !concern.may_include(&sight, &row) {
+            if !readable || items.len() > limit {
                 continue;
             }
             let view = shown_promotion(&registry, &mut sight, row).await?;
@@ -99,7 +105,8 @@ fn filter(ask: &ListPromotions, concern: Concern, limit: usize) -> Result<Promot
         key: ask.key.clone(),
         change: ask.change.clone(),
         before: pages::after(ask.cursor.as_deref())?,
-        limit: u32::try_from(limit + 1).unwrap_or(pages::MOST),
+        // Most rows wait for somebody else: look at many at once.
+        limit: if concern == Concern::Awaiting { pages::MOST } else { u32::try_from(limit + 1).unwrap_or(pages::MOST) },
     })
 }
 
