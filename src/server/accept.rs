@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// A request's head must be whole within this time; an idle connection ends after it.
-const HEAD_TIME: Duration = Duration::from_secs(60);
+const HEAD_TIME: Duration = Duration::from_mins(1);
 /// A request's head may have this many bytes.
 const MOST_HEAD: usize = 64 * 1024;
 /// More connections wait.

@@ -54,15 +54,13 @@ async fn timed(request: Request, next: Next) -> Response {
     if request.uri().path() == template::STREAM {
         return next.run(request).await;
     }
-    match tokio::time::timeout(MOST_TIME, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let seconds = MOST_TIME.as_secs();
-            Rejection(Refusal::new(Code::Timeout, format!("there was no answer within {seconds} s"))).into_response()
-        }
-    }
+    tokio::time::timeout(MOST_TIME, next.run(request)).await.unwrap_or_else(|_| {
+        let seconds = MOST_TIME.as_secs();
+        Rejection(Refusal::new(Code::Timeout, format!("there was no answer within {seconds} s"))).into_response()
+    })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the layer calls it so")]
 fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
     let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(said = said.unwrap_or("nothing"), "a handler panicked");

@@ -58,12 +58,11 @@ impl Snapshot {
             Change::Key(key) => {
                 let id = key.key_id.clone();
                 let key: Arc<ConfigKey> = Arc::from(key);
-                match self.state_mut(&id) {
-                    Some(state) => state.key = key,
-                    None => {
-                        let state = KeyState { key, pointers: Vec::new(), contents: Vec::new() };
-                        self.keys.insert(id.clone(), Arc::new(state));
-                    }
+                if let Some(state) = self.state_mut(&id) {
+                    state.key = key;
+                } else {
+                    let state = KeyState { key, pointers: Vec::new(), contents: Vec::new() };
+                    self.keys.insert(id.clone(), Arc::new(state));
                 }
                 Some(id)
             }

@@ -11,6 +11,8 @@ mod http;
 mod http_access;
 mod http_input;
 mod http_journey;
+mod http_process;
+mod http_stream;
 mod import;
 mod prose;
 mod pty;

@@ -26,8 +26,6 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 /// A heartbeat each second.
 const BEAT: Duration = Duration::from_secs(1);
-/// Beats between two looks at the caller's token.
-const RECHECK_BEATS: u32 = 15;
 /// Rows read at once.
 const CHUNK: u32 = 200;
 
@@ -51,7 +49,7 @@ pub async fn follow(
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let wake = app.registry.wake.subscribe();
-    let follower = Follower { app, caller, headers, audits, last: from, beats: 0, beat, wake, ready: VecDeque::new() };
+    let follower = Follower { app, caller, headers, audits, last: from, beat, wake, ready: VecDeque::new() };
     let events = unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -77,7 +75,6 @@ struct Follower {
     audits: bool,
     /// The newest event that was read.
     last: u64,
-    beats: u32,
     beat: Interval,
     wake: watch::Receiver<u64>,
     ready: VecDeque<Event>,
@@ -113,12 +110,8 @@ impl Follower {
         }
     }
 
-    /// Whether the token is still good, asked now and then.
+    /// Whether the token is still good, asked at each beat; what its actor may see is looked at anew.
     fn may_go_on(&mut self) -> bool {
-        self.beats += 1;
-        if !self.beats.is_multiple_of(RECHECK_BEATS) {
-            return true;
-        }
         let snapshot = self.app.registry.snapshot.get();
         let Ok(caller) = authenticate(&self.headers, &snapshot, self.app.registry.clock.now()) else { return false };
         self.audits = allowed(snapshot.policy(), &caller, Need::Audit, None, None).is_ok();
@@ -137,7 +130,7 @@ impl Follower {
                 self.last = seq;
             }
             if !whole {
-                return Ok(newest(&mut sight).await?);
+                return newest(&mut sight).await;
             }
         }
     }
