@@ -20,9 +20,9 @@ use uuid::Uuid;
 /// The demo's policy.
 pub const POLICY: &str = include_str!("../../../fixtures/demo/policy.toml");
 
-/// The teams' prompts and configurations.
+/// The teams' prompts and configurations; what the last one leaves waiting is the newest.
 const TEAMS: [&str; 2] =
-    [include_str!("../../../fixtures/demo/support.toml"), include_str!("../../../fixtures/demo/search.toml")];
+    [include_str!("../../../fixtures/demo/search.toml"), include_str!("../../../fixtures/demo/support.toml")];
 
 /// The person who gets the first token, as admin, and makes everybody else's: so nobody who reviews or writes owns a token
 /// that acted for another.
@@ -128,8 +128,8 @@ impl Seeder {
             made.push(history.map_err(|e| Failure { message: format!("{}: {}", key.id, e.message), ..e })?);
             progress(&format!("{}: {} versions", key.id, key.version.len()));
         }
-        // What waits comes last, so that it is the newest.
-        for making in &made {
+        // What waits comes last and backwards, so that the first key of the file is the newest.
+        for making in made.iter().rev() {
             self.waiting(making).await.map_err(|e| Failure { message: format!("{}: {}", making.key.id, e.message), ..e })?;
         }
         Ok(())
