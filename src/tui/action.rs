@@ -121,7 +121,7 @@ catalogue! {
     PageDown "page-down" Global Look "page down" "A page down.";
     PageUp "page-up" Global Look "page up" "A page up.";
     Find "find" Global Look "filter" "Filter the list, or find in the text.";
-    Palette "palette" Global Look "command" "Type a command; it opens the dialog filled in and never acts by itself.";
+    Palette "palette" Global Look "cmd" "Type a command; it opens the dialog filled in and never acts by itself.";
     GoTo "go-to" Global Look "go to" "Go to a key, a version, a screen.";
     Help "help" Global Look "help" "Every action with its key.";
     Back "back" Global Look "back" "One step back; never quits, never loses text.";
@@ -141,7 +141,7 @@ catalogue! {
 
     InboxOpen "inbox-open" Inbox Look "review" "Open the change.";
     InboxApprove "inbox-approve" Inbox Dialog "approve" "Approve the change, with a rationale.";
-    InboxReject "inbox-reject" Inbox Dialog "request changes" "Block the change until it is answered.";
+    InboxReject "inbox-reject" Inbox Dialog "reject" "Block the change until it is answered.";
     InboxComment "inbox-comment" Inbox Small "comment" "Say something about the change.";
     InboxWithdraw "inbox-withdraw" Inbox Dialog "withdraw" "Take your own promotion back.";
     InboxDiff "inbox-diff" Inbox Look "diff" "Open the change at its text.";
@@ -149,7 +149,7 @@ catalogue! {
     InboxSettle "inbox-settle" Inbox Dialog "settle" "Give the review or the note that is owed.";
 
     ReviewApprove "review-approve" Review Dialog "approve" "Approve the change, with a rationale.";
-    ReviewReject "review-reject" Review Dialog "request changes" "Block the change until it is answered.";
+    ReviewReject "review-reject" Review Dialog "reject" "Block the change until it is answered.";
     ReviewComment "review-comment" Review Small "comment" "Say something about this paragraph.";
     ReviewWithdraw "review-withdraw" Review Dialog "withdraw" "Take your own promotion back.";
     ReviewSettle "review-settle" Review Dialog "settle" "Give the review or the note that is owed.";

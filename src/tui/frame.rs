@@ -286,13 +286,17 @@ fn hints(width: u16, state: &State, look: &Look) -> Line<'static> {
         let keys = super::keymap::chord_text(&state.pending.keys);
         return row.word(format!("{count}{keys}{}", look.sign("…", "...")), Role::Key).line();
     }
-    let tail = [Action::Copy, Action::Danger, Action::Palette, Action::Help];
-    let taken: usize = tail.iter().map(|a| hint_text(*a, look).width() + 3).sum();
+    if state.modal.is_some() {
+        return row.line();
+    }
+    let whole = [Action::Copy, Action::Danger, Action::Palette, Action::Help];
+    let tail = if width >= 100 { &whole[..] } else { &whole[1..] };
+    let taken: usize = tail.iter().map(|a| hint_text(*a, look).width() + 2).sum();
     for action in offered(update::scopes(state)[0]) {
         let text = hint_text(*action, look);
         let Some(key) = look.keymap.text(*action) else { continue };
         if row.left() < text.width() + 2 + taken {
-            break;
+            continue;
         }
         let off = off(state, *action);
         let room = row.left() - taken - text.width() - 2;
@@ -303,7 +307,7 @@ fn hints(width: u16, state: &State, look: &Look) -> Line<'static> {
         }
         row = row.word("  ", Role::Text);
     }
-    for action in tail {
+    for action in tail.iter().copied() {
         let Some(key) = look.keymap.text(action) else { continue };
         row = row.word(key, Role::Key).word(format!(" {}  ", action.title()), Role::Text);
     }

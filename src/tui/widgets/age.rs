@@ -14,6 +14,14 @@ pub(crate) fn age(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
+/// `5m ago`, `just now`
+pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
+    match age(now, at).as_str() {
+        "now" => "just now".into(),
+        age => format!("{age} ago"),
+    }
+}
+
 /// `in 5m`, `due` once it has passed.
 pub(crate) fn until(now: Timestamp, at: Timestamp) -> String {
     let seconds = at.seconds_since(now);

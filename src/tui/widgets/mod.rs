@@ -7,6 +7,8 @@ pub(crate) mod row;
 pub(crate) mod scroll;
 
 /// An environment's name as screens show it: a protected one in capitals and brackets, never by colour alone.
+/// Safe defaults move under the last protected environment's rule.
 pub(crate) fn environment(name: &str, protected: bool) -> String {
+    let name = if name == crate::model::SAFE_DEFAULT { "default" } else { name };
     if protected { format!("[{}]", name.to_uppercase()) } else { name.to_owned() }
 }

@@ -61,12 +61,19 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
             look.style(Role::Warning),
         ));
     }
-    lines.extend(about(entry, width, look));
+    let mut about = about(entry, width, look);
     let mut why = labelled("Why", &visible(&view.promotion.rationale), Role::Text, width, look);
     if brief {
+        // In a few lines the reason and what is missing count for more than the plan.
         why.truncate(2);
+        lines.push(about.remove(0));
+        lines.extend(why);
+        lines.push(sum(view, width, look));
+        lines.extend(about);
+    } else {
+        lines.extend(about);
+        lines.extend(why);
     }
-    lines.extend(why);
     if !view.hidden.is_empty() {
         let text = format!("{} invisible or unusual characters in what it adds", view.hidden.len());
         lines.push(
@@ -83,11 +90,23 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
     lines
 }
 
+/// Gates, approvals and hidden characters in one line.
+fn sum(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look) -> Line<'static> {
+    let (given, asked) = words::approvals(view);
+    let dot = look.sign("·", "-");
+    let mut row = Row::new(width, look).own("Stands", 8, Role::Dim).word(format!("gates {}", words::gates(view)), Role::Text);
+    row = row.word(format!(" {dot} {given} of {asked} approvals"), Role::Text);
+    if !view.hidden.is_empty() {
+        row = row.word(format!(" {dot} ! {} hidden characters", view.hidden.len()), Role::Warning);
+    }
+    if view.readiness.is_ready() { row.word(format!(" {dot} ready"), Role::Ok).line() } else { row.line() }
+}
+
 fn about(entry: &Entry, width: u16, look: &Look) -> Vec<Line<'static>> {
     let (view, p) = (&entry.view, &entry.view.promotion);
     let dot = look.sign("·", "-");
     let mut first = Row::new(width, look).own("By", 8, Role::Dim).outside_word(&p.actor.name, Role::Strong);
-    first = first.word(format!(", {} ago", age::age(look.now, p.at)).replace("now ago", "just now"), Role::Text);
+    first = first.word(format!(", {}", age::ago(look.now, p.at)), Role::Text);
     if let Some(to) = &view.to {
         if to.author != p.actor {
             first = first.word(format!(" {dot} written by "), Role::Dim).outside_word(&to.author.to_string(), Role::Text);

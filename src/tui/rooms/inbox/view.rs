@@ -33,7 +33,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         return;
     }
     let (left, right) = if wide {
-        let width = area.width * 57 / 100;
+        let width = area.width * 60 / 100;
         (Rect { width, ..area }, Rect { x: area.x + width, width: area.width - width, ..area })
     } else {
         let height = area.height - preview_height;
@@ -102,18 +102,18 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
 }
 
 /// Widths of the columns after the key: change, environment, gates, approvals.
-const CHANGE: usize = 12;
-const ENVIRONMENT: usize = 10;
-const GATES: usize = 9;
+const CHANGE: usize = 11;
+const ENVIRONMENT: usize = 13;
+const GATES: usize = 8;
 const OK: usize = 6;
 
 fn key_width(width: u16) -> usize {
-    usize::from(width).saturating_sub(1 + 5 + CHANGE + ENVIRONMENT + GATES + OK).clamp(12, 60)
+    usize::from(width).saturating_sub(1 + 4 + CHANGE + ENVIRONMENT + GATES + OK).clamp(12, 60)
 }
 
 fn header(width: u16, look: &Look) -> Line<'static> {
     Row::new(width, look)
-        .own(" AGE", 6, Role::Dim)
+        .own(" AGE", 5, Role::Dim)
         .own("KEY", key_width(width), Role::Dim)
         .own("CHANGE", CHANGE, Role::Dim)
         .own("ENV", ENVIRONMENT, Role::Dim)
@@ -135,7 +135,7 @@ fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
     }
     let plain = if entry.ghost { Role::Dim } else { Role::Text };
     row = row.own(if here { ">" } else { " " }, 1, Role::Key);
-    row = row.right(age::age(look.now, promotion.at), 3, plain).pad(2);
+    row = row.right(age::age(look.now, promotion.at), 3, plain).pad(1);
     let protected = view.rule.is_protected();
     let (given, asked) = words::approvals(view);
     let ok = match (entry.section, entry.ghost) {

@@ -96,7 +96,12 @@ fn version(row: &VersionRow, here: bool, base: Option<crate::model::Digest>, wid
     let gates = gates(&row.gates);
     let role = if gates.contains('x') { Role::Danger } else { Role::Ok };
     line = line.own(gates, 8, role).pad(1);
-    line.outside(&row.serving.join(", "), w.place - 1, Role::Protected).pad(1).outside_word(&v.rationale, Role::Dim).line()
+    line.outside(&place(&row.serving), w.place - 1, Role::Protected).pad(1).outside_word(&v.rationale, Role::Dim).line()
+}
+
+/// Where it serves, the last environment first; a whole share goes without saying.
+fn place(serving: &[String]) -> String {
+    serving.iter().rev().map(|s| s.trim_end_matches(" 100%")).collect::<Vec<_>>().join(", ")
 }
 
 fn gates(gates: &[GateSign]) -> String {
@@ -165,7 +170,7 @@ fn pointer_line(
     if pointer.held {
         row = row.word("  HELD", Role::Warning);
     }
-    row.word(format!("  {} ago", age::age(look.now, pointer.updated_at)).replace("now ago", "just now"), Role::Dim).line()
+    row.word(format!("  {}", age::ago(look.now, pointer.updated_at)), Role::Dim).line()
 }
 
 fn promotion_line(label: &'static str, p: &Promotion, history: &KeyHistory, width: u16, look: &Look) -> Line<'static> {

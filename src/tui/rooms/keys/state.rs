@@ -53,6 +53,8 @@ pub(crate) enum Node {
     Folder {
         /// `support.refund`
         path: String,
+        /// Where its own part of the path begins, in bytes.
+        from: usize,
         /// From 0.
         depth: usize,
         /// Keys below.
@@ -60,14 +62,14 @@ pub(crate) enum Node {
         /// Whether its rows follow.
         open: bool,
     },
-    /// A key: which of the rows, how deep; whole names are shown where there is no tree.
+    /// A key: which of the rows, how deep, and which part of its name the folders above say already.
     Key {
         /// Index into the rows.
         row: usize,
         /// From 0.
         depth: usize,
-        /// Whether the whole name is shown.
-        whole: bool,
+        /// Where its own part of the name begins, in bytes.
+        from: usize,
     },
 }
 
@@ -172,11 +174,11 @@ impl State {
         let filter = self.filter.text();
         self.nodes = if !filter.trim().is_empty() {
             let found = fuzzy::best(&filter, self.rows.iter().map(|r| r.key.as_str()), FOUND);
-            found.into_iter().map(|row| Node::Key { row, depth: 0, whole: true }).collect()
+            found.into_iter().map(|row| Node::Key { row, depth: 0, from: 0 }).collect()
         } else if self.by_change {
             let mut order: Vec<usize> = (0..self.rows.len()).collect();
             order.sort_by_key(|n| std::cmp::Reverse(self.rows[*n].changed_at));
-            order.into_iter().map(|row| Node::Key { row, depth: 0, whole: true }).collect()
+            order.into_iter().map(|row| Node::Key { row, depth: 0, from: 0 }).collect()
         } else {
             tree(&self.rows, &self.open)
         };
@@ -260,13 +262,19 @@ fn tree(rows: &[Slim], open: &BTreeSet<String>) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut listed: BTreeSet<&str> = BTreeSet::new();
     for (n, row) in rows.iter().enumerate() {
-        let mut depth = 0;
-        let mut hidden = false;
+        let (mut depth, mut hidden, mut above) = (0, false, ("", 0));
         for folder in folders(row.key.namespace()) {
+            let count = counts[folder];
+            // A folder of one key, or of all that its parent holds, would only be in the way.
+            if count < 2 || count == above.1 {
+                continue;
+            }
             if listed.insert(folder) {
-                let node = Node::Folder { path: folder.to_owned(), depth, count: counts[folder], open: open.contains(folder) };
+                let node =
+                    Node::Folder { path: folder.to_owned(), from: above.0.len(), depth, count, open: open.contains(folder) };
                 nodes.push(node);
             }
+            above = (folder, count);
             depth += 1;
             if !open.contains(folder) {
                 hidden = true;
@@ -274,7 +282,7 @@ fn tree(rows: &[Slim], open: &BTreeSet<String>) -> Vec<Node> {
             }
         }
         if !hidden {
-            nodes.push(Node::Key { row: n, depth, whole: false });
+            nodes.push(Node::Key { row: n, depth, from: above.0.len() });
         }
     }
     nodes
@@ -303,10 +311,13 @@ mod tests {
 
     fn drawn(state: &State) -> Vec<String> {
         let line = |node: &Node| match node {
-            Node::Folder { path, depth, count, open } => {
-                format!("{}{} {path} ({count})", " ".repeat(*depth), if *open { "v" } else { ">" })
+            Node::Folder { path, from, depth, count, open } => {
+                let name = path[*from..].trim_start_matches('.');
+                format!("{}{} {name} ({count})", " ".repeat(*depth), if *open { "v" } else { ">" })
             }
-            Node::Key { row, depth, .. } => format!("{}{}", " ".repeat(*depth), state.rows[*row].key),
+            Node::Key { row, depth, from } => {
+                format!("{}{}", " ".repeat(*depth), state.rows[*row].key.as_str()[*from..].trim_start_matches('.'))
+            }
         };
         state.nodes.iter().map(line).collect()
     }
@@ -315,10 +326,20 @@ mod tests {
     fn closed_folders_hide_their_keys_and_say_how_many() {
         let mut state = state(&["support.refund.system", "support.refund.tone", "support.triage", "billing.dunning"]);
         state.rebuild();
-        assert_eq!(drawn(&state), ["> billing (1)", "> support (3)"]);
+        assert_eq!(drawn(&state), ["billing.dunning", "> support (3)"]);
         state.reveal(&"support.triage".parse().unwrap());
         state.rebuild();
-        assert_eq!(drawn(&state), ["> billing (1)", "v support (3)", " > support.refund (2)", " support.triage"]);
+        assert_eq!(drawn(&state), ["billing.dunning", "v support (3)", " > refund (2)", " triage"]);
+    }
+
+    #[test]
+    fn a_chain_of_single_folders_is_one_row() {
+        let mut state = state(&["acme.support.refund.system", "acme.support.refund.tone"]);
+        state.rebuild();
+        assert_eq!(drawn(&state), ["> acme (2)"]);
+        state.open.insert("acme".into());
+        state.rebuild();
+        assert_eq!(drawn(&state), ["v acme (2)", " support.refund.system", " support.refund.tone"]);
     }
 
     #[test]

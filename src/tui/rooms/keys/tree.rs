@@ -51,15 +51,15 @@ fn row(state: &State, node: &Node, here: bool, width: u16, look: &Look) -> Line<
     }
     row = row.own(if here { ">" } else { " " }, 1, Role::Key);
     match node {
-        Node::Folder { path, depth, count, open } => {
-            let name = path.rsplit('.').next().unwrap_or(path);
+        Node::Folder { path, from, depth, count, open } => {
+            let name = path[*from..].trim_start_matches('.');
             let sign = if *open { look.sign("▾", "v") } else { look.sign("▸", "+") };
             row = row.pad(depth * 2).word(format!("{sign} "), Role::Dim).outside_word(name, Role::Strong);
             row.word(format!(" ({count})"), Role::Dim).line()
         }
-        Node::Key { row: at, depth, whole } => {
+        Node::Key { row: at, depth, from } => {
             let slim = &state.rows[*at];
-            let name = if *whole { slim.key.as_str() } else { slim.key.last_segment() };
+            let name = slim.key.as_str()[*from..].trim_start_matches('.');
             let signs = 14;
             let room = usize::from(width).saturating_sub(1 + depth * 2 + 2 + signs);
             row = row.pad(depth * 2 + 2).outside(name, room, Role::Text).pad(1);

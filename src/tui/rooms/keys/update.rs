@@ -254,15 +254,19 @@ fn left(state: &mut State) -> Vec<Effect> {
         state.focus = Focus::Tree;
         return Vec::new();
     }
-    let up = match &state.at {
+    let mut up = match &state.at {
         Some(At::Folder(path)) if state.open.contains(path) => return fold(state),
         Some(At::Folder(path)) => path.rsplit_once('.').map(|(up, _)| up.to_owned()),
         Some(At::Key(key)) => Some(key.namespace().to_owned()),
         None => None,
     };
-    let known = |up: &String| state.nodes.iter().any(|n| matches!(n, Node::Folder { path, .. } if path == up));
-    if let Some(up) = up.filter(known) {
-        state.at = Some(At::Folder(up));
+    // Not every namespace is a row: go up to the nearest one that is.
+    while let Some(path) = up {
+        if state.nodes.iter().any(|n| matches!(n, Node::Folder { path: known, .. } if *known == path)) {
+            state.at = Some(At::Folder(path));
+            break;
+        }
+        up = path.rsplit_once('.').map(|(up, _)| up.to_owned());
     }
     Vec::new()
 }

@@ -31,6 +31,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
 }
 
+const ENVIRONMENT: usize = 13;
 const SHARE: usize = 16;
 const STATE: usize = 9;
 
@@ -62,8 +63,8 @@ struct Widths {
 }
 
 fn widths(width: u16) -> Widths {
-    let (to, next) = if width >= 96 { (19, 12) } else { (8, 8) };
-    let key = usize::from(width).saturating_sub(2 + 10 + to + SHARE + next + STATE).clamp(12, 60);
+    let (to, next) = if width >= 96 { (19, 12) } else { (9, 5) };
+    let key = usize::from(width).saturating_sub(2 + ENVIRONMENT + to + SHARE + next + STATE).clamp(12, 60);
     Widths { key, to, next }
 }
 
@@ -71,7 +72,7 @@ fn header(width: u16, look: &Look) -> Line<'static> {
     let w = widths(width);
     Row::new(width, look)
         .own("  KEY", 2 + w.key, Role::Dim)
-        .own("ENV", 10, Role::Dim)
+        .own("ENV", ENVIRONMENT, Role::Dim)
         .own("TO", w.to, Role::Dim)
         .own("SHARE", SHARE, Role::Dim)
         .own("NEXT", w.next, Role::Dim)
@@ -102,7 +103,7 @@ fn row(row: &Rolling, here: bool, width: u16, look: &Look) -> Line<'static> {
     let plain = if row.ghost { Role::Dim } else { Role::Text };
     line = line.own(if here { "> " } else { "  " }, 2, Role::Key).outside(pointer.key_id.as_str(), w.key - 1, plain).pad(1);
     let role = if view.protected { Role::Protected } else { plain };
-    line = line.outside(&environment(pointer.environment.as_str(), view.protected), 9, role).pad(1);
+    line = line.outside(&environment(pointer.environment.as_str(), view.protected), ENVIRONMENT - 1, role).pad(1);
     line = line.own(version(view.version.as_ref(), &pointer.digest, w.to), w.to - 1, plain).pad(1);
     let (text, role) = state_of(row);
     if pointer.killed {
@@ -178,7 +179,7 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
     let services = if view.reach.services.is_empty() { "no service seen yet".to_owned() } else { view.reach.services.join(", ") };
     let reach = label("Reach").word(format!("{} resolves/min {} ", view.reach.per_minute, look.sign("·", "-")), Role::Text);
     lines.push(reach.outside_word(&services, Role::Text).line());
-    let mut moved = label("Moved").word(age::age(look.now, pointer.updated_at), Role::Text).word(" ago", Role::Text);
+    let mut moved = label("Moved").word(age::ago(look.now, pointer.updated_at), Role::Text);
     if let Some(by) = &view.moved_by {
         moved = moved.word(" by ", Role::Text).outside_word(by, Role::Strong);
     }
