@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::{Done, Failure};
-use crate::tui::keymap;
+use crate::tui::{keymap, theme};
 use std::path::{Path, PathBuf};
 
 /// Keymaps of the terminal
@@ -36,8 +36,8 @@ impl KeymapCommand {
 impl ThemeCommand {
     pub fn run(self, context: &Context) -> Done {
         let Self::Check { file } = self;
-        let _ = read(&file)?;
-        verdict(context, &file, &[])
+        let faults = theme::check(&read(&file)?);
+        verdict(context, &file, &faults.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::exit::{Done, Failure};
 use crate::client::{Client, Pins};
-use crate::tui::{self, End, TuiError, TuiOptions};
+use crate::tui::{self, End, TuiError, TuiOptions, keymap, theme};
 use std::path::{Path, PathBuf};
 
 /// Options of the terminal.
@@ -12,9 +12,12 @@ pub struct Terminal {
     /// Look only: nothing can be sent
     #[arg(long, help_heading = "Terminal options")]
     pub read_only: bool,
-    /// Print review and inbox as plain text that only grows, for screen readers and logs
-    #[arg(long, help_heading = "Terminal options")]
-    pub linear: bool,
+    /// ansi, dark, light, mono, or auto to ask the terminal
+    #[arg(long, value_name = "NAME", help_heading = "Terminal options")]
+    pub theme: Option<String>,
+    /// default, vim, or a keymap file
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Terminal options")]
+    pub keymap: Option<String>,
     /// Record the session into a file
     #[arg(long, value_name = "FILE", help_heading = "Terminal options")]
     pub record: Option<PathBuf>,
@@ -46,13 +49,15 @@ impl Terminal {
 
     /// Opens the terminal on a registry; what it remembers goes under `data_dir`.
     pub async fn run(self, context: &Context, client: Client, data_dir: &Path) -> Done {
+        let theme = self.theme.or_else(|| context.config.theme.clone());
+        known_theme(theme.as_deref())?;
         let mut options = TuiOptions::new(client);
         options.pins = Some(Pins::under(data_dir));
         options.data_dir = Some(data_dir.to_owned());
         options.read_only = self.read_only;
         options.record = self.record;
-        options.theme.clone_from(&context.config.theme);
-        options.keymaps = keymaps(context)?;
+        options.theme = theme;
+        options.keymaps = keymaps(context, self.keymap.as_deref())?;
         options.clock = context.clock.clone();
         let ended = tokio::task::spawn_blocking(move || tui::run(options)).await;
         match ended.unwrap_or(Err(TuiError::Panicked)) {
@@ -66,16 +71,22 @@ impl Terminal {
     }
 }
 
-/// The configured keymap: `vim`, or a file that is merged over the default one.
-fn keymaps(context: &Context) -> Result<Vec<(String, String)>, Failure> {
-    match context.config.keymap.as_deref() {
-        None | Some("default") => Ok(Vec::new()),
-        Some("vim") => Ok(vec![("vim".into(), tui::keymap::VIM.into())]),
-        Some(file) => {
-            let path = context.paths.config_dir.join(file);
-            let source = std::fs::read_to_string(&path)
-                .map_err(|error| Failure::usage(format!("failed to read the keymap {}: {error}", path.display())))?;
-            Ok(vec![(file.into(), source)])
-        }
-    }
+fn known_theme(name: Option<&str>) -> Done {
+    let Some(name) = name.filter(|name| *name != "auto" && theme::names().all(|known| known != *name)) else { return Ok(()) };
+    let known: Vec<&str> = theme::names().collect();
+    Err(Failure::usage(format!("there is no theme {name:?}")).hint(format!("there are {}, and auto", known.join(", "))))
+}
+
+/// The keymap that is merged over the default one: `vim`, or a file. A file that the settings name stands beside them.
+fn keymaps(context: &Context, flag: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
+    let configured = context.config.keymap.as_deref();
+    let file = match flag.or(configured) {
+        None | Some("default") => return Ok(Vec::new()),
+        Some("vim") => return Ok(vec![("vim".into(), keymap::VIM.into())]),
+        Some(file) => file,
+    };
+    let path = if flag.is_some() { PathBuf::from(file) } else { context.paths.config_dir.join(file) };
+    let source = std::fs::read_to_string(&path)
+        .map_err(|error| Failure::usage(format!("failed to read the keymap {}: {error}", path.display())))?;
+    Ok(vec![(file.into(), source)])
 }

@@ -4,6 +4,7 @@
 mod architecture;
 mod cli;
 mod cli_hostile;
+mod client;
 mod durability;
 mod golden;
 mod hidden;

@@ -2,6 +2,7 @@
 
 pub mod engines;
 pub mod program;
+pub mod proxy;
 pub mod pty;
 pub mod registry;
 pub mod rows;
