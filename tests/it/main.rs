@@ -20,4 +20,5 @@ mod pty;
 mod storage;
 mod support;
 mod workflow_content;
+mod workflow_machine;
 mod workflow_pointers;

@@ -38,6 +38,14 @@ impl Place {
         Some(Self::at(url, tempfile::tempdir().unwrap()).await)
     }
 
+    /// Another fresh database on the same engine.
+    pub async fn another(&self) -> Self {
+        match self.db.engine() {
+            Engine::Sqlite => Self::sqlite().await,
+            Engine::Postgres => Self::postgres().await.expect("it was there before"),
+        }
+    }
+
     async fn at(url: String, dir: TempDir) -> Self {
         let db = Db::open(&url).await.expect("the database opens");
         db.migrate().await.expect("the tables are made");
