@@ -14,12 +14,16 @@ use tokio_util::task::TaskTracker;
 const REFRESH: Duration = Duration::from_secs(1);
 /// How often promotions are looked through for those that are too old.
 const EXPIRE: Duration = Duration::from_secs(30);
+/// How often answers that are kept for retries are looked through for those that are too old.
+const FORGET: Duration = Duration::from_secs(600);
 
 /// Starts the jobs; they end with `shutdown`.
 pub fn start(registry: Arc<Registry>, shutdown: &CancellationToken) -> TaskTracker {
     let tracker = TaskTracker::new();
     let refreshed = registry.clone();
     tracker.spawn(every(REFRESH, shutdown.clone(), move || refresh(refreshed.clone())));
+    let forgetting = registry.clone();
+    tracker.spawn(every(FORGET, shutdown.clone(), move || forget(forgetting.clone())));
     tracker.spawn(every(EXPIRE, shutdown.clone(), move || expire(registry.clone())));
     tracker.close();
     tracker
@@ -68,6 +72,12 @@ async fn reload(registry: &Registry) -> Result<(), crate::storage::StorageError>
 fn system(name: &str) -> Caller {
     let actor = Actor::system(name);
     Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+}
+
+async fn forget(registry: Arc<Registry>) {
+    if let Err(error) = registry.forget_answers().await {
+        tracing::warn!(%error, "failed to forget old answers");
+    }
 }
 
 /// Each run closes one promotion, with its own event, until none is left.

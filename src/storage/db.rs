@@ -4,7 +4,7 @@ use super::dialect;
 use super::error::StorageError;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgConnection, PgPool, SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, PgConnection, PgPool, SqliteConnection, SqlitePool};
 use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -157,10 +157,19 @@ impl Db {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(5));
-        let one = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-        let write = one.acquire_timeout(Duration::from_secs(30)).connect_with(options.clone()).await?;
-        let four = SqlitePoolOptions::new().max_connections(4).idle_timeout(None).max_lifetime(None);
-        let read = four.acquire_timeout(Duration::from_secs(10)).connect_lazy_with(options.read_only(true));
+        let pool = |connections: u32, patience: u64| {
+            SqlitePoolOptions::new()
+                .max_connections(connections)
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .acquire_timeout(Duration::from_secs(patience))
+                .test_before_acquire(true)
+                // The engine ends a transaction by itself when the disk is full; the driver still counts it as open and
+                // would refuse every later one. Such a connection is closed, and a fresh one takes its place.
+                .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
+        };
+        let write = pool(1, 30).connect_with(options.clone()).await?;
+        let read = pool(4, 10).connect_lazy_with(options.read_only(true));
         Ok(Self::Sqlite { read, write })
     }
 

@@ -191,6 +191,18 @@ impl Registry {
         });
     }
 
+    /// Forgets the answers that are too old to be given again; how many. No audit event: nothing of the registry changes.
+    ///
+    /// # Errors
+    /// The database is away or full.
+    pub async fn forget_answers(&self) -> Result<u64, StorageError> {
+        let mut tx = self.db.begin().await?;
+        tx.conn().audit_head_lock().await?;
+        let forgotten = tx.conn().idempotency_purge(self.clock.now().plus_seconds(-KEPT_SECONDS)).await?;
+        tx.commit().await?;
+        Ok(forgotten)
+    }
+
     /// Records a denied attempt at a protected act. A failure is logged: the refusal itself stands.
     async fn record_denied(&self, caller: &Caller, subject: Subject, refused: &Refused) {
         let detail = json!({ "attempt": refused.denied, "code": refused.refusal.code, "reason": refused.refusal.detail });

@@ -1,7 +1,7 @@
 //! The content verbs: keys, versions, verdicts, fragments, policy and tokens, and the one way in that they share.
 
-use crate::support::engines::on_each_engine;
-use crate::support::rows::{key_id, read};
+use crate::support::engines::{Place, on_each_engine};
+use crate::support::rows::{key_id, raw, read};
 use crate::support::stage::{POLICY, Stage, caller, saving, text};
 use countersign::model::{Actor, Code, Digest, GateStatus, PromotionState, Refusal, Scope, Timestamp, UnitType, VersionState};
 use countersign::rules::canonical;
@@ -10,8 +10,8 @@ use countersign::wire::people::CreateToken as TokenBody;
 use countersign::wire::versions::{self as versions, Imported, Reason, Submit};
 use countersign::wire::world;
 use countersign::workflow::{
-    ApplyPolicy, CreateFragment, CreateKey, CreateToken, DiscardVersion, LiftVersion, QuarantineVersion, RecordVerdict,
-    RevokeToken, SubmitVersion, UpdateKey,
+    ApplyPolicy, CreateFragment, CreateKey, CreateToken, DiscardVersion, LiftVersion, QuarantineVersion, RecordRead,
+    RecordVerdict, RevokeToken, SubmitVersion, UpdateKey,
 };
 
 const KEY: &str = "support.greeting";
@@ -507,5 +507,85 @@ fn followers_are_woken_with_the_newest_number() {
         assert_eq!(*follower.borrow_and_update(), 1);
         stage.key(KEY, false).await;
         assert_eq!(*follower.borrow_and_update(), 2);
+    });
+}
+
+#[test]
+fn a_full_disk_says_so_reads_go_on_and_writes_resume_without_a_restart() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let place = Place::sqlite().await;
+        let stage = Stage::on(&place).await;
+        stage.key(KEY, false).await;
+        let pages = |count: i64| raw(&place.db, format!("PRAGMA max_page_count = {count}"));
+        // The engine answers as it does when the disk has no page left.
+        pages(1).await.unwrap();
+        let large = "x".repeat(200_000);
+        let refused = stage.save("person:dee", KEY, &large).await.unwrap_err();
+        assert_eq!(refused.code, Code::DiskFull, "{refused}");
+        assert_eq!(read(&place.db, async |c| c.version_newest_number(&key_id(KEY)).await.unwrap()).await, 0);
+        assert_eq!(stage.events().await.len(), 2, "nothing was written");
+        pages(1_000_000).await.unwrap();
+        assert!(stage.save("person:dee", KEY, &large).await.unwrap().created);
+    });
+}
+
+#[test]
+fn a_database_that_is_away_is_unavailable_and_the_snapshot_answers_on() {
+    on_each_engine(async |place| {
+        let stage = Stage::on(place).await;
+        stage.key(KEY, false).await;
+        place.db.close().await;
+        assert_eq!(code(stage.run("person:root", making("a.b", "owners")).await), Code::Unavailable);
+        assert!(stage.registry.snapshot.get().key(&key_id(KEY)).is_some());
+    });
+}
+
+#[test]
+fn what_was_committed_is_published_when_the_caller_has_gone_away() {
+    on_each_engine(async |place| {
+        let stage = Stage::on(place).await;
+        let mut follower = stage.registry.wake.subscribe();
+        follower.borrow_and_update();
+        let who = caller("person:root");
+        let call = stage.registry.run(&who, None, making(KEY, "owners"));
+        // Polled once, so that the verb has begun, and dropped: the connection broke.
+        assert!(futures_util::FutureExt::now_or_never(call).is_none());
+        follower.changed().await.unwrap();
+        assert!(stage.registry.snapshot.get().key(&key_id(KEY)).is_some());
+    });
+}
+
+#[test]
+fn reading_a_confidential_text_is_an_event_once_an_hour() {
+    on_each_engine(async |place| {
+        let stage = Stage::on(place).await;
+        stage.key(KEY, true).await;
+        stage.key("support.open", false).await;
+        let secret = stage.save("person:dee", KEY, "Hello").await.unwrap().answer.version.digest;
+        let open = stage.save("person:dee", "support.open", "Hello").await.unwrap().answer.version.digest;
+        let reads = async |who: &str, digest: Digest| stage.run(who, RecordRead { digest }).await.map(|read| read.seq.is_some());
+        assert_eq!(reads("person:ana", secret).await, Ok(true));
+        assert_eq!(reads("person:ana", secret).await, Ok(false), "the record still stands");
+        assert_eq!(reads("person:bob", secret).await, Ok(true));
+        assert_eq!(reads("person:ana", open).await, Ok(false));
+        assert_eq!(reads("person:eli", secret).await.unwrap_err().code, Code::NotFound);
+        stage.registry.clock.set("2026-11-30T13:00:01Z".parse().unwrap());
+        assert_eq!(reads("person:ana", secret).await, Ok(true));
+        let last = stage.said_after(5).await;
+        assert!(last.iter().all(|said| said.0 == "content.read" && said.1 == format!("digest:{secret}")), "{last:?}");
+        assert_eq!(last.len(), 3);
+    });
+}
+
+#[test]
+fn answers_that_are_too_old_are_forgotten() {
+    on_each_engine(async |place| {
+        let stage = Stage::on(place).await;
+        stage.retry("person:root", "key-1", 1, making(KEY, "owners")).await.unwrap();
+        assert_eq!(stage.registry.forget_answers().await.unwrap(), 0);
+        stage.registry.clock.set("2026-12-01T12:00:01Z".parse().unwrap());
+        assert_eq!(stage.registry.forget_answers().await.unwrap(), 1);
+        assert_eq!(stage.events().await.len(), 2, "and no event says so");
     });
 }

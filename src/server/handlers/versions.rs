@@ -11,7 +11,9 @@ use crate::server::respond::{Answer, shown};
 use crate::snapshot::Snapshot;
 use crate::wire::keys::{GateSign, Selector, VersionRow};
 use crate::wire::versions::{self, CreateVersion, Reason, Submit, VersionView};
-use crate::workflow::{DiscardVersion, LiftVersion, QuarantineVersion, RecordVerdict, Registry, SaveVersion, SubmitVersion};
+use crate::workflow::{
+    DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion,
+};
 use axum::extract::State;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -80,6 +82,7 @@ pub async fn show(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let digest: Digest = names.get("digest")?;
     let mut sight = Sight::begin(&registry, caller).await?;
     let version = sight.version(&digest).await?;
+    record(&registry, &sight, &version).await?;
     Ok(shown(&view(&mut sight, version).await?))
 }
 
@@ -90,7 +93,16 @@ pub async fn by_selector(State(registry): State<Arc<Registry>>, caller: Caller, 
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&key).await?;
     let version = select(&mut sight, &key, &selector).await?;
+    record(&registry, &sight, &version).await?;
     Ok(shown(&view(&mut sight, version).await?))
+}
+
+/// Records the read of a confidential text. What cannot be recorded is not shown.
+async fn record(registry: &Registry, sight: &Sight, version: &Version) -> Result<(), Refusal> {
+    if sight.snapshot.key(&version.key_id).is_some_and(|key| key.confidential) {
+        registry.run(&sight.caller, None, RecordRead { digest: version.digest }).await?;
+    }
+    Ok(())
 }
 
 async fn view(sight: &mut Sight, version: Version) -> Result<VersionView, Refusal> {
@@ -154,6 +166,8 @@ pub async fn diff(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let key = sight.key(&key).await?;
     let from = select(&mut sight, &key, &from).await?;
     let to = select(&mut sight, &key, &to).await?;
+    record(&registry, &sight, &from).await?;
+    record(&registry, &sight, &to).await?;
     let (from, from_bodies) = content(&mut sight, &from.digest).await?;
     let (to, to_bodies) = content(&mut sight, &to.digest).await?;
     drop(sight);

@@ -20,6 +20,7 @@ environment = [
 ]
 role = [
   { who = "person:dee", role = "author" },
+  { who = "person:dee", role = "author", namespace = "support.**" },
   { who = "person:eli", role = "author" },
   { who = "person:ana", role = "approver" },
   { who = "person:bob", role = "approver" },
