@@ -17,6 +17,8 @@ mod http_stream;
 mod import;
 mod prose;
 mod pty;
+mod pty_danger;
+mod pty_manners;
 mod storage;
 mod support;
 mod workflow_content;

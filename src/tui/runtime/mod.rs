@@ -142,6 +142,8 @@ impl Loop {
         if msg == Msg::Painted && self.shows != self.state.screen.dialogs {
             return Ok(());
         }
+        #[cfg(debug_assertions)]
+        fault(&msg);
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.note(&msg, now);
@@ -325,6 +327,13 @@ impl Loop {
             }
         }
     }
+}
+
+/// In a debug build F12 breaks the terminal on purpose where `COUNTERSIGN_FAULT=panic` says so: to see it restored.
+#[cfg(debug_assertions)]
+fn fault(msg: &Msg) {
+    let asked = matches!(msg, Msg::Pressed(key) if key.code == super::keymap::KeyCode::F(12));
+    assert!(!(asked && std::env::var("COUNTERSIGN_FAULT").is_ok_and(|fault| fault == "panic")), "a fault on purpose");
 }
 
 /// The signals that end or stop a terminal program.

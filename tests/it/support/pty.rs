@@ -1,5 +1,6 @@
 //! A program in a pseudo-terminal: keys go in, a screen comes out. Waits for what is to be seen, never for a time.
 
+use super::program::Program;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -7,7 +8,33 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// After so long what a test waits for is not coming.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program's path.
+pub fn program_of() -> &'static str {
+    env!("CARGO_BIN_EXE_countersign")
+}
+
+/// The environment in which somebody's terminal runs against a registry: a usual terminal, nothing of this machine's.
+pub fn environment(command: &mut CommandBuilder, p: &Program, who: &str) {
+    for name in ["NO_COLOR", "LC_ALL", "LC_CTYPE", "COLORFGBG"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.env("COUNTERSIGN_CONFIG_DIR", p.home.path().join("config"));
+    command.env("COUNTERSIGN_DATA_DIR", p.home.path().join(format!("data-{who}")));
+    command.env("COUNTERSIGN_SERVER", &p.server);
+    command.env("COUNTERSIGN_TOKEN", p.token(who));
+}
+
+/// Somebody's terminal on a registry.
+pub fn terminal(p: &Program, who: &str, columns: u16, rows: u16, arguments: &[&str]) -> Pty {
+    let mut command = CommandBuilder::new(program_of());
+    command.args(arguments);
+    environment(&mut command, p, who);
+    Pty::start(command, columns, rows)
+}
 
 /// What came out so far, and the screen that it makes.
 struct Seen {
@@ -147,6 +174,14 @@ impl Pty {
     /// How many bytes came out.
     pub fn written(&self) -> usize {
         self.seen.0.lock().unwrap().raw.len()
+    }
+
+    /// The line breaks: the program gets its hang-up, and is waited for.
+    pub fn hang_up(mut self) {
+        let pid = self.child.process_id().expect("its process id").to_string();
+        let done = std::process::Command::new("kill").args(["-HUP", &pid]).status().expect("kill");
+        assert!(done.success());
+        self.ends();
     }
 
     /// Waits for the program's end; its exit code.

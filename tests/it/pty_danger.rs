@@ -1,0 +1,205 @@
+//! The dangerous part of the terminal, in a pseudo-terminal against a real server: only a person's own keys kill.
+
+use crate::support::program::Program;
+use crate::support::pty::{Pty, terminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const KEY: &str = "support.refund.system";
+const CTRL_S: &str = "\x13";
+
+/// A key that serves in production, with another version that waits there for approval and release.
+pub fn registry() -> Program {
+    let p = Program::start();
+    p.served_in_dev(KEY, "Refunds take five days.\n");
+    p.words("ci", &format!("verdict {KEY}@v1 --gate accuracy --score 0.95")).good();
+    let first = p.open(&format!("{KEY}@v1 --env production --percent 100"));
+    p.words("ana", &format!("approve {first} --rationale read --yes")).good();
+    p.words("carol", &format!("apply {first} --yes")).good();
+    p.draft(KEY, "Refunds take three days.\n");
+    p.words("dee", &format!("submit {KEY}@v2")).good();
+    let id = p.open(&format!("{KEY}@v2 --env dev"));
+    p.words("carol", &format!("apply {id}")).good();
+    p.words("ci", &format!("verdict {KEY}@v2 --gate accuracy --score 0.97")).good();
+    p.open(&format!("{KEY}@v2 --env production"));
+    p
+}
+
+fn is_killed(p: &Program) -> bool {
+    p.json("carol", &format!("rollout status {KEY} --env production"))["killed"] == true
+}
+
+fn kills(p: &Program) -> usize {
+    p.words("carol", "audit export").good().out.lines().filter(|line| line.contains("\"pointer.kill\"")).count()
+}
+
+/// carol's terminal with the cursor on the promotion.
+fn carol(p: &Program) -> Pty {
+    let mut pty = terminal(p, "carol", 80, 24, &[]);
+    pty.shows("live").shows(KEY).idle();
+    pty
+}
+
+/// The kill dialog, opened by keys and ready for more.
+fn kill_dialog(p: &Program) -> Pty {
+    let mut pty = carol(p);
+    pty.type_keys("!k").shows("KILL in").shows("as of").idle();
+    pty
+}
+
+#[test]
+fn a_kill_takes_five_keys_and_the_token_from_the_inbox_of_a_fresh_terminal() {
+    let p = registry();
+    let mut pty = carol(&p);
+    let keys = ["!", "k", "o", "\t", "production", CTRL_S];
+    assert!(keys.len() - 1 <= 10, "five keys and the token");
+    pty.type_keys("!k").shows("KILL in [PRODUCTION]").idle();
+    pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
+    pty.shows("killed support.refund.system in production");
+    assert!(is_killed(&p));
+    let answer = p.json("dee", &format!("resolve {KEY} --env production --unit u1"));
+    assert_eq!(answer["digest"], serde_json::Value::Null, "{answer}");
+}
+
+#[test]
+fn the_same_keys_before_the_dialog_is_painted_kill_nothing() {
+    let p = registry();
+    let mut pty = carol(&p);
+    pty.send("!ko\tproduction\x13").shows("KILL in").shows("keys before this dialog were dropped").idle();
+    pty.send(CTRL_S).idle();
+    assert!(!is_killed(&p));
+    assert!(!pty.screen().contains("got: production"), "{}", pty.screen());
+}
+
+#[test]
+fn the_same_keys_as_a_paste_kill_nothing() {
+    let p = registry();
+    let mut pty = carol(&p);
+    pty.paste("!ko\tproduction\x13").idle();
+    assert!(!pty.screen().contains("KILL in"), "a paste opens nothing:\n{}", pty.screen());
+    pty.type_keys("!k").shows("KILL in").idle();
+    pty.paste("o\tproduction\x13").idle();
+    pty.type_keys("o\t").paste("production").type_keys(CTRL_S).shows("a paste does not count").idle();
+    assert!(!is_killed(&p));
+}
+
+#[test]
+fn the_same_keys_held_down_kill_nothing() {
+    let p = registry();
+    // Where the terminal tells repeats apart: pressed, repeated, let go.
+    let mut pty = kill_dialog(&p);
+    let held = |c: char| {
+        let code = u32::from(c);
+        format!("\x1b[{code};1:1u\x1b[{code};1:2u\x1b[{code};1:2u\x1b[{code};1:3u")
+    };
+    for c in "o".chars() {
+        pty.send(&held(c)).idle();
+    }
+    pty.type_keys("\t");
+    for c in "production".chars() {
+        pty.send(&held(c)).idle();
+    }
+    pty.shows("held keys do not count").send("\x1b[115;5:1u\x1b[115;5:2u\x1b[115;5:3u").idle();
+    assert!(!is_killed(&p));
+    drop(pty);
+    // Where it cannot: every key many times in a rush.
+    let mut pty = carol(&p);
+    for c in "!ko\tproduction\x13".chars() {
+        pty.send(&c.to_string().repeat(4)).idle();
+    }
+    assert!(!is_killed(&p), "{}", pty.screen());
+}
+
+#[test]
+fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
+    let p = registry();
+    let mut pty = kill_dialog(&p);
+    let (stop, moved) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let storms: Vec<_> = (0..2)
+        .map(|_| {
+            let (stop, moved) = (Arc::clone(&stop), Arc::clone(&moved));
+            let (server, token) = (p.server.clone(), p.token("carol").to_owned());
+            std::thread::spawn(move || storm(&server, &token, &stop, &moved))
+        })
+        .collect();
+    let before = moved.load(Ordering::SeqCst);
+    pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
+    let during = moved.load(Ordering::SeqCst) - before;
+    stop.store(true, Ordering::SeqCst);
+    storms.into_iter().for_each(|thread| thread.join().unwrap());
+    pty.shows("killed support.refund.system");
+    println!("{during} pointer updates while the kill was typed");
+    assert!(during > 0 && is_killed(&p));
+}
+
+/// Holds and resumes the pointer as fast as the registry takes it.
+fn storm(server: &str, token: &str, stop: &AtomicBool, moved: &AtomicU64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    countersign::client::init_tls();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut hold = true;
+    while !stop.load(Ordering::SeqCst) {
+        let act = if hold { "hold" } else { "resume" };
+        let url = format!("{server}/v1/keys/{KEY}/pointers/production/{act}");
+        let body = serde_json::json!({ "rationale": "storm" });
+        let sent = runtime.block_on(client.post(url).bearer_auth(token).json(&body).send());
+        moved.fetch_add(u64::from(sent.is_ok_and(|answer| answer.status().is_success())), Ordering::SeqCst);
+        hold = !hold;
+    }
+}
+
+#[test]
+fn a_kill_while_the_registry_is_away_takes_effect_once_when_it_is_back() {
+    let mut p = registry();
+    let mut pty = carol(&p);
+    let begun = std::time::Instant::now();
+    p.stop();
+    pty.until("a stale banner", |screen| ["stale", "reconnecting", "offline"].iter().any(|word| screen.contains(word)));
+    let seconds = begun.elapsed().as_secs_f32();
+    println!("stale after {seconds:.1} s");
+    assert!(seconds < 3.5, "the banner came after {seconds} s");
+    pty.type_keys("2").shows("[ 2 Keys").type_keys("1").shows("[ 1 Inbox").idle();
+    pty.type_keys("!k").shows("KILL in").idle().type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
+    pty.shows("NOT YET IN EFFECT");
+    p.restart();
+    pty.shows("killed support.refund.system in production").shows("live");
+    assert!(is_killed(&p));
+    assert_eq!(kills(&p), 1, "exactly once");
+}
+
+#[test]
+fn a_kill_left_behind_by_a_terminal_that_ended_is_not_sent_unasked() {
+    let mut p = registry();
+    let mut pty = kill_dialog(&p);
+    p.stop();
+    pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S).shows("NOT YET IN EFFECT").idle();
+    drop(pty);
+    p.restart();
+    let mut pty = terminal(&p, "carol", 80, 24, &[]);
+    pty.shows("NOT ANSWERED").shows("kill support.refund.system in production").idle();
+    assert!(!is_killed(&p));
+    pty.send("\x1b[Z").idle().type_keys("production").type_keys(CTRL_S).shows("killed support.refund.system in production");
+    assert_eq!(kills(&p), 1);
+}
+
+#[test]
+fn a_text_survives_esc_a_hang_up_and_a_restart_of_the_terminal() {
+    let p = registry();
+    let mut pty = terminal(&p, "ana", 80, 24, &[]);
+    pty.shows("live").shows(KEY).idle().type_keys("c").shows("COMMENT on").idle().type_keys("half a sen");
+    pty.send("\x1b").loses("COMMENT on").idle();
+    pty.type_keys("c").shows("draft restored").shows("half a sen").idle().type_keys("tence");
+    pty.hang_up();
+    let mut pty = terminal(&p, "ana", 80, 24, &[]);
+    pty.shows("live").shows(KEY).idle().type_keys("c").shows("half a sentence").idle().type_keys(CTRL_S);
+    pty.shows("commented on support.refund.system").idle().type_keys("c").shows("COMMENT on");
+    assert!(!pty.screen().contains("half a sentence"), "what was sent is no draft:\n{}", pty.screen());
+}
+
+#[test]
+fn read_only_says_so_and_kills_nothing() {
+    let p = registry();
+    let mut pty = terminal(&p, "carol", 80, 24, &["--read-only"]);
+    pty.shows("live").shows(KEY).idle().type_keys("!k").idle().type_keys("o\tproduction").type_keys(CTRL_S).shows("read-only");
+    assert!(!is_killed(&p));
+}
