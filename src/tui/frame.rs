@@ -45,6 +45,37 @@ pub(crate) fn draw(frame: &mut Frame, state: &State, theme: &Theme, now: Timesta
         Some(modal) => overlays::draw(frame, area, modal, state, &look),
         None => {}
     }
+    if state.screen.ascii {
+        in_ascii(frame);
+    }
+}
+
+/// Our own signs in ASCII; letters of texts stay as they are.
+fn in_ascii(frame: &mut Frame) {
+    const SIGNS: &[(&str, &str)] = &[
+        ("·", "-"),
+        ("…", "~"),
+        ("→", ">"),
+        ("←", "<"),
+        ("↪", "\\"),
+        ("⇅", "^"),
+        ("⋯", "~"),
+        ("—", "-"),
+        ("–", "-"),
+        ("≈", "~"),
+        ("‹", "<"),
+        ("›", ">"),
+        ("▏", "_"),
+        ("▌", "|"),
+        ("¶", "P"),
+        ("␍", "%"),
+        ("␊", "%"),
+    ];
+    for cell in &mut frame.buffer_mut().content {
+        if let Some((_, plain)) = SIGNS.iter().find(|(sign, _)| *sign == cell.symbol()) {
+            cell.set_symbol(plain);
+        }
+    }
 }
 
 /// Kill, help and leaving work in any window.

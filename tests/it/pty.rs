@@ -23,7 +23,7 @@ fn it_notes_what_a_program_leaves_behind() {
     let mut pty = Pty::start(command, 40, 5);
     pty.shows("up");
     signal(folder.path(), "TERM");
-    pty.shows("ended");
+    pty.shows("shell: code");
     let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert_ne!(read("before"), read("after"), "this program leaves the terminal raw");
     assert!(pty.is_alternate(), "and the other screen up");

@@ -30,7 +30,7 @@ fn is_killed(p: &Program) -> bool {
 }
 
 fn kills(p: &Program) -> usize {
-    p.words("carol", "audit export").good().out.lines().filter(|line| line.contains("\"pointer.kill\"")).count()
+    p.words("carol", "audit tail --action pointer.kill").good().out.lines().filter(|line| line.contains("pointer.kill")).count()
 }
 
 /// carol's terminal with the cursor on the promotion.
@@ -122,6 +122,10 @@ fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
             std::thread::spawn(move || storm(&server, &token, &stop, &moved))
         })
         .collect();
+    while moved.load(Ordering::SeqCst) < 4 {
+        assert!(!storms.iter().any(std::thread::JoinHandle::is_finished), "the storm calmed down");
+        pty.idle();
+    }
     let before = moved.load(Ordering::SeqCst);
     pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
     let during = moved.load(Ordering::SeqCst) - before;
@@ -142,8 +146,11 @@ fn storm(server: &str, token: &str, stop: &AtomicBool, moved: &AtomicU64) {
         let act = if hold { "hold" } else { "resume" };
         let url = format!("{server}/v1/keys/{KEY}/pointers/production/{act}");
         let body = serde_json::json!({ "rationale": "storm" });
-        let sent = runtime.block_on(client.post(url).bearer_auth(token).json(&body).send());
-        moved.fetch_add(u64::from(sent.is_ok_and(|answer| answer.status().is_success())), Ordering::SeqCst);
+        let request = client.post(url).bearer_auth(token).json(&body);
+        let answer = runtime.block_on(async { request.send().await?.text().await }).unwrap();
+        // Once it is killed there is nothing to hold.
+        assert!(answer.contains("\"promotion\"") || answer.contains("killed"), "{answer}");
+        moved.fetch_add(1, Ordering::SeqCst);
         hold = !hold;
     }
 }
@@ -158,7 +165,7 @@ fn a_kill_while_the_registry_is_away_takes_effect_once_when_it_is_back() {
     let seconds = begun.elapsed().as_secs_f32();
     println!("stale after {seconds:.1} s");
     assert!(seconds < 3.5, "the banner came after {seconds} s");
-    pty.type_keys("2").shows("[ 2 Keys").type_keys("1").shows("[ 1 Inbox").idle();
+    pty.type_keys("2").shows("[2 Keys]").type_keys("1").shows("[1 Inbox").idle();
     pty.type_keys("!k").shows("KILL in").idle().type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
     pty.shows("NOT YET IN EFFECT");
     p.restart();

@@ -2,7 +2,7 @@
 
 use crate::pty_danger::registry;
 use crate::support::program::{program, said};
-use crate::support::pty::{Pty, environment, foreign, program_of, signal, terminal, watched};
+use crate::support::pty::{Pty, environment, foreign, program_of, signal, stopped, terminal, watched};
 
 const KEY: &str = "support.refund.system";
 
@@ -19,7 +19,7 @@ fn leaves_as_it_came(what: &str, fault: bool, end: impl Fn(&mut Pty, &std::path:
     pty.shows("live").shows(KEY).idle();
     assert!(pty.is_alternate() && pty.is_altered(), "{what}");
     end(&mut pty, folder.path());
-    pty.shows("ended");
+    pty.shows("shell: code");
     let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("before"), read("after"), "{what}: stty -a");
     assert!(!pty.is_alternate(), "{what}: the main screen is back");
@@ -48,7 +48,7 @@ fn suspended_and_continued_it_draws_itself_again() {
     let mut pty = Pty::start(command, 80, 24);
     pty.shows("live").shows(KEY).idle();
     signal(folder.path(), "TSTP");
-    pty.until("the main screen", |screen| !screen.contains("Inbox"));
+    stopped(folder.path(), &mut pty);
     assert!(!pty.is_alternate());
     signal(folder.path(), "CONT");
     pty.shows("live").shows(KEY);
@@ -69,9 +69,9 @@ fn a_storm_of_sizes_breaks_nothing() {
         };
         pty.resize(random(300), random(100));
         match round {
-            10 => drop(pty.send("\r")),
-            20 => drop(pty.send("\x1b")),
-            30 => drop(pty.send("!k")),
+            10 => drop(pty.send("\r").idle()),
+            20 => drop(pty.send("\x1b").idle()),
+            30 => drop(pty.send("!k").idle()),
             _ => {}
         }
     }

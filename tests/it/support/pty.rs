@@ -215,7 +215,7 @@ pub fn watched(program: &[&str], folder: &Path) -> CommandBuilder {
     let quoted: Vec<String> = program.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     let at = folder.display();
     let script = format!(
-        "stty -a >'{at}/before'; sh -c 'echo $$ >\"$0/pid\"; exec \"$@\"' '{at}' {}; code=$?; stty -a >'{at}/after'; echo \"ended $code\"",
+        "stty -a >'{at}/before'; sh -c 'echo $$ >\"$0/pid\"; exec \"$@\"' '{at}' {}; code=$?; stty -a >'{at}/after'; echo \"shell: code $code\"",
         quoted.join(" ")
     );
     let mut command = CommandBuilder::new("sh");
@@ -228,6 +228,17 @@ pub fn signal(folder: &Path, name: &str) {
     let pid = std::fs::read_to_string(folder.join("pid")).expect("its process id");
     let done = std::process::Command::new("kill").args([&format!("-{name}"), pid.trim()]).status().expect("kill");
     assert!(done.success());
+}
+
+/// Waits until the program that [`watched`] started is stopped.
+pub fn stopped(folder: &Path, pty: &mut Pty) {
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("its process id");
+    let begun = Instant::now();
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    while !state().rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')) {
+        assert!(begun.elapsed() < PATIENCE, "it does not stop");
+        pty.idle();
+    }
 }
 
 /// What in `raw` a terminal program of ours never writes: control characters and escape sequences beyond styles, the
