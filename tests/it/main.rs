@@ -5,6 +5,7 @@ mod architecture;
 mod cli;
 mod cli_hostile;
 mod client;
+mod demo;
 mod durability;
 mod golden;
 mod hidden;

@@ -28,9 +28,8 @@ const TRAFFIC: Duration = Duration::from_millis(250);
 const GONE: usize = 120;
 
 /// What the colleague remarks on promotions that wait.
-const REMARKS: [&str; 6] = [
+const REMARKS: [&str; 5] = [
     "Compared fifty answers before and after: three differ, all for the better.",
-    "Which callers send the new variable already? I found two in the code search.",
     "The tone is right. I would shorten the second sentence, but that can wait.",
     "Ran it against last week's complaints: it would have helped in eleven of forty.",
     "Nothing to add from my side.",
