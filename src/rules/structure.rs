@@ -42,6 +42,8 @@ pub fn content_diff_by(
             found.text("/body".to_owned(), old.as_deref().unwrap_or_default(), &text_of(&to.body));
         }
     }
+    // The text itself is read before the fragments that it includes.
+    found.texts.sort_by_key(|(path, _)| path.starts_with("/fragments/"));
     let hidden = content_spans(from, to, bodies.0, bodies.1);
     ContentDiff { fields: found.fields, texts: found.texts, hidden, lookalikes: found.lookalikes }
 }

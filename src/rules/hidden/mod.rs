@@ -9,7 +9,7 @@ use fate::Fate;
 use std::collections::BTreeMap;
 
 pub use lookalikes::{lookalike, skeleton};
-pub use shown::{Ink, Piece, Shown, wrap};
+pub use shown::{Ink, Piece, Shown, clip, wrap};
 pub(crate) use spans::pointer_segment;
 pub use spans::{content_spans, spans, without_hidden};
 

@@ -174,6 +174,37 @@ pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead
     lines.done
 }
 
+/// One line of at most `columns`, with `…` and the mark `missing` at the end where something had to go, and whether it had.
+pub fn clip<S: Copy + PartialEq>(
+    pieces: &[(Piece, S)],
+    columns: usize,
+    overhead: &dyn Fn(S) -> usize,
+    missing: S,
+) -> (Vec<(Piece, S)>, bool) {
+    let needs = |pieces: &[(Piece, S)]| {
+        let mut before = None;
+        let cost = |before: Option<S>, mark: S| if before == Some(mark) { 0 } else { overhead(mark) };
+        pieces.iter().map(|(piece, mark)| piece.width() + cost(before.replace(*mark), *mark)).sum::<usize>()
+    };
+    if needs(pieces) <= columns {
+        return (pieces.to_vec(), false);
+    }
+    let mut line: Vec<(Piece, S)> = Vec::new();
+    for (piece, mark) in pieces {
+        let cost = if line.last().is_some_and(|last| last.1 == *mark) { 0 } else { overhead(*mark) };
+        let left = columns.saturating_sub(1 + needs(&line) + cost);
+        let (head, whole) = fitting(&piece.text, left);
+        if !head.is_empty() {
+            line.push((Piece { text: head.to_owned(), ink: piece.ink }, *mark));
+        }
+        if !whole {
+            break;
+        }
+    }
+    line.push((Piece::own("…"), missing));
+    (line, true)
+}
+
 struct Lines<'a, S> {
     columns: usize,
     overhead: &'a dyn Fn(S) -> usize,
@@ -212,13 +243,13 @@ impl<S: Copy + PartialEq> Lines<'_, S> {
         }
         for (piece, mark) in std::mem::take(&mut self.word) {
             if whole || (piece.ink != Ink::Plain && piece.width() <= self.columns) {
-                self.add_whole(piece, mark)
+                self.add_whole(&piece, mark);
             } else {
-                self.add_broken(&piece, mark)
+                self.add_broken(&piece, mark);
             }
         }
     }
-    fn add_whole(&mut self, piece: Piece, mark: S) {
+    fn add_whole(&mut self, piece: &Piece, mark: S) {
         let needs = piece.width() + self.cost(self.last_mark(), mark);
         if self.used > 0 && self.used + needs > self.columns {
             self.break_line();

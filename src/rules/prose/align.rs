@@ -145,9 +145,9 @@ fn bag(paragraph: &str) -> Vec<u64> {
         .map(|word| {
             let mut hasher = DefaultHasher::new();
             if word.is_ascii() {
-                word.hash(&mut hasher)
+                word.hash(&mut hasher);
             } else {
-                skeleton(word).hash(&mut hasher)
+                skeleton(word).hash(&mut hasher);
             }
             hasher.finish()
         })
@@ -179,7 +179,7 @@ mod tests {
     use std::time::Duration;
 
     fn rows(old: &[&str], new: &[&str]) -> Vec<(Option<usize>, Option<usize>, Option<usize>)> {
-        align(old, new, Instant::now() + Duration::from_secs(60)).into_iter().map(|r| (r.old, r.new, r.moved)).collect()
+        align(old, new, Instant::now() + Duration::from_mins(1)).into_iter().map(|r| (r.old, r.new, r.moved)).collect()
     }
 
     #[test]

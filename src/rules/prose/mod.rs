@@ -110,8 +110,8 @@ fn kind(runs: &[Run]) -> BlockKind {
     if share <= LITTLE { BlockKind::Edited } else { BlockKind::Replaced }
 }
 
-/// A paragraph that got or lost blank lines only because one after it came or went has not changed: the blank lines are
-/// part of the neighbour's change.
+/// A paragraph that got or lost line ends only because one after it came or went has not changed there: they are part of
+/// the neighbour's change.
 fn give_blank_lines_to_neighbours(blocks: &mut [Block]) {
     for i in 1..blocks.len() {
         let (before, after) = blocks.split_at_mut(i);
@@ -121,15 +121,20 @@ fn give_blank_lines_to_neighbours(blocks: &mut [Block]) {
             BlockKind::Deleted => Change::Delete,
             _ => continue,
         };
-        if let (BlockKind::Whitespace, [same, tail]) = (pair.kind, &*pair.runs)
-            && same.change == Change::Equal
-            && tail.change == gives
-            && tail.text.bytes().all(|b| matches!(b, b'\n' | b'\r'))
-            && let Some(tail) = pair.runs.pop()
-        {
+        let tail = match &mut *pair.runs {
+            // The other side has an end of its own here: it is replaced, not given away.
+            [.., other, _] if other.change != Change::Equal && other.text.ends_with('\n') => continue,
+            [_, .., last] if last.change == gives => {
+                let kept = last.text.trim_end_matches(['\n', '\r']).len();
+                last.text.split_off(kept)
+            }
+            _ => continue,
+        };
+        pair.runs.retain(|run| !run.text.is_empty());
+        if pair.kind == BlockKind::Whitespace && pair.runs.iter().all(|run| run.change == Change::Equal) {
             pair.kind = BlockKind::Equal;
-            next.runs[0].text.insert_str(0, &tail.text);
         }
+        next.runs[0].text.insert_str(0, &tail);
     }
 }
 
@@ -138,7 +143,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PLENTY: Duration = Duration::from_secs(60);
+    const PLENTY: Duration = Duration::from_mins(1);
 
     fn kinds(old: &str, new: &str) -> Vec<BlockKind> {
         diff(old, new, Unit::Word, PLENTY).blocks.iter().map(|b| b.kind).collect()

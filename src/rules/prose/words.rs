@@ -23,15 +23,14 @@ pub(super) fn runs(old: &str, new: &str, unit: Unit, deadline: Instant) -> (Vec<
     let mut runs = Runs::default();
     for op in ops {
         let (tag, from, to) = op.as_tag_tuple();
-        match tag {
-            DiffTag::Equal => runs.push(Change::Equal, &new[to].concat()),
-            _ => {
-                runs.push(Change::Delete, &old[from].concat());
-                runs.push(Change::Insert, &new[to].concat());
-            }
+        if tag == DiffTag::Equal {
+            runs.push(Change::Equal, &new[to].concat());
+        } else {
+            runs.push(Change::Delete, &old[from].concat());
+            runs.push(Change::Insert, &new[to].concat());
         }
     }
-    (joined(runs.0), Instant::now() >= deadline)
+    (joined(&runs.0), Instant::now() >= deadline)
 }
 
 fn number<'a>(tokens: &[&'a str], numbers: &mut HashMap<&'a str, u32>) -> Vec<u32> {
@@ -116,10 +115,10 @@ impl Runs {
 
 /// Joins changes that only a space parts, or one word between two larger changes: "[-never possible-]" reads better than
 /// "[-never-] [-possible-]".
-fn joined(runs: Vec<Run>) -> Vec<Run> {
+fn joined(runs: &[Run]) -> Vec<Run> {
     let mut groups = Runs::default();
     for (i, run) in runs.iter().enumerate() {
-        if run.change == Change::Equal && bridges(&runs, i) {
+        if run.change == Change::Equal && bridges(runs, i) {
             groups.push(Change::Delete, &run.text);
             groups.push(Change::Insert, &run.text);
         } else {
@@ -153,7 +152,7 @@ mod tests {
     use std::time::Duration;
 
     fn marked(old: &str, new: &str, unit: Unit) -> String {
-        let (runs, approximate) = runs(old, new, unit, Instant::now() + Duration::from_secs(60));
+        let (runs, approximate) = runs(old, new, unit, Instant::now() + Duration::from_mins(1));
         assert!(!approximate);
         let one = |r: &Run| match r.change {
             Change::Equal => r.text.clone(),

@@ -93,8 +93,10 @@ fn gates(state: &State, width: u16, now: Timestamp) -> Vec<Pieces> {
     if none {
         text.add(&[("none yet", Mark::Dim)]);
     }
-    text.head("Rationale & discussion");
-    talk_into(&mut text, state, now);
+    if state.places().talk == 0 {
+        text.head("Rationale & discussion");
+        talk_into(&mut text, state, now);
+    }
     text.lines
 }
 

@@ -1,7 +1,7 @@
 //! A block of a difference as lines of a given width: signs, marks that need no colour, wraps.
 
 use crate::model::diff::{Block, BlockKind, Change, Run};
-use crate::rules::hidden::{Piece, visible, visible_against, wrap};
+use crate::rules::hidden::{Piece, clip, visible, visible_against, wrap};
 
 /// What a piece of a line means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,7 +111,7 @@ pub(crate) fn rows(block: &Block, shape: Shape) -> Vec<Cells> {
         (BlockKind::Edited | BlockKind::Whitespace | BlockKind::Replaced, true) => beside(old(), new()),
         (BlockKind::Deleted, split) => {
             let halves = match block.moved {
-                Some(to) => vec![moved(format!("⇅ moved to ¶{to}"), block.old)],
+                Some(to) => vec![moved(&format!("⇅ moved to ¶{to}"), block.old)],
                 None => old(),
             };
             if split { beside(halves, Vec::new()) } else { whole(halves) }
@@ -119,16 +119,18 @@ pub(crate) fn rows(block: &Block, shape: Shape) -> Vec<Cells> {
         (BlockKind::Inserted, split) => {
             let mut halves = new();
             if let Some(from) = block.moved {
-                halves.iter_mut().for_each(|half| half.number = None);
-                halves.insert(0, moved(format!("⇅ moved from ¶{from}"), block.new));
+                for half in &mut halves {
+                    half.number = None;
+                }
+                halves.insert(0, moved(&format!("⇅ moved from ¶{from}"), block.new));
             }
             if split { beside(Vec::new(), halves) } else { whole(halves) }
         }
     }
 }
 
-fn moved(words: String, number: Option<u32>) -> Half {
-    Half { number, sign: Sign::Moved, ..Half::of(shown(&words, Mark::Note)) }
+fn moved(words: &str, number: Option<u32>) -> Half {
+    Half { number, sign: Sign::Moved, ..Half::of(shown(words, Mark::Note)) }
 }
 
 fn beside(old: Vec<Half>, new: Vec<Half>) -> Vec<Cells> {
@@ -262,14 +264,8 @@ fn closing(mark: Mark) -> Option<(Piece, Mark)> {
 
 /// One line of at most `columns`, and whether something had to go.
 pub(crate) fn cut(line: &Pieces, columns: usize) -> (Pieces, bool) {
-    let mut wrapped = wrap(line, columns, &overhead);
-    if wrapped.len() == 1 {
-        return (decorated(wrapped.swap_remove(0)), false);
-    }
-    let mut shorter = wrap(line, columns.saturating_sub(1), &overhead);
-    let mut first = decorated(shorter.swap_remove(0));
-    first.push((Piece::own("…"), Mark::Dim));
-    (first, true)
+    let (pieces, cut) = clip(line, columns, &overhead, Mark::Dim);
+    (decorated(pieces), cut)
 }
 
 #[cfg(test)]
@@ -299,7 +295,7 @@ mod tests {
             Cells::Whole(h) => half(&h),
             Cells::Split(a, b) => format!("{} | {}", side(&a), side(&b)),
         };
-        diff(old, new, Unit::Word, Duration::from_secs(60)).blocks.iter().flat_map(|b| rows(b, shape)).map(row).collect()
+        diff(old, new, Unit::Word, Duration::from_mins(1)).blocks.iter().flat_map(|b| rows(b, shape)).map(row).collect()
     }
 
     const WIDE: Shape = Shape { columns: 80, split: false, wrap: true };
@@ -359,6 +355,6 @@ mod tests {
     #[test]
     fn lines_that_are_not_wrapped_say_that_they_are_cut() {
         let cut = Shape { columns: 10, split: false, wrap: false };
-        assert_eq!(drawn("one two three four\n", "one two three four\n", cut), ["  one two…"]);
+        assert_eq!(drawn("one two three four\n", "one two three four\n", cut), ["  one two t…"]);
     }
 }

@@ -6,6 +6,8 @@ mod page;
 mod places;
 mod reading;
 mod state;
+#[cfg(test)]
+mod tests;
 mod update;
 mod view;
 mod work;

@@ -1,8 +1,8 @@
 //! A whole difference as lines that only have to be drawn: sections, hunks, folds, paragraphs.
 
 use super::lines::{Cells, Half, Mark, Pieces, Shape, Sign, cut, decorated, overhead, rows, shown};
-use crate::model::Digest;
 use crate::model::diff::{Block, BlockKind, Change, ContentDiff, Ending, FieldChange, TextDiff};
+use crate::model::{Digest, Variable};
 use crate::rules::canonical::sha256;
 use crate::rules::hidden::{Piece, visible_against, wrap};
 use crate::rules::prose::Unit;
@@ -118,7 +118,7 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
     if !builder.page.structure_is_above() {
         builder.say("structured changes", Mark::Head);
         for row in builder.page.structure.clone() {
-            builder.change(row);
+            builder.change(&row);
         }
     }
     builder.fields(&body, diff.texts.is_empty());
@@ -162,12 +162,12 @@ impl Builder {
     }
 
     /// A change that is one field.
-    fn change(&mut self, pieces: Pieces) {
+    fn change(&mut self, pieces: &Pieces) {
         let (hunk, start) = (self.page.hunks.len(), self.page.lines.len());
         let lines = if self.shape.wrap {
-            wrap(&pieces, self.width, &overhead).into_iter().map(|line| (decorated(line), false)).collect()
+            wrap(pieces, self.width, &overhead).into_iter().map(|line| (decorated(line), false)).collect()
         } else {
-            vec![cut(&pieces, self.width)]
+            vec![cut(pieces, self.width)]
         };
         for (i, (pieces, cut)) in lines.into_iter().enumerate() {
             let half = Half { continued: i > 0, sign: Sign::Edited, cut, ..Half::of(pieces) };
@@ -183,7 +183,7 @@ impl Builder {
         }
         self.say(if json { "body, by structure" } else { "messages" }, Mark::Head);
         for field in fields {
-            self.change(field_pieces(field.path.strip_prefix("/body").filter(|p| !p.is_empty()).unwrap_or("/"), field));
+            self.change(&field_pieces(field.path.strip_prefix("/body").filter(|p| !p.is_empty()).unwrap_or("/"), field));
         }
     }
 
@@ -270,7 +270,7 @@ impl Builder {
         let mut pieces = shown(&words, Mark::Note);
         pieces.extend(shown(name(endings.0), Mark::Removed));
         pieces.extend(shown(name(endings.1), Mark::Added));
-        self.change(pieces);
+        self.change(&pieces);
     }
 }
 
@@ -335,10 +335,25 @@ fn structured(field: &FieldChange) -> Pieces {
             pieces.extend(change_pieces(short(&field.old).as_deref(), short(&field.new).as_deref()));
             pieces.extend(shown("  see below", Mark::Dim));
         }
+        ("variables", Some(name)) if !name.contains('/') => {
+            let words = |json: &Option<String>| json.as_deref().map(variable_words);
+            pieces.extend(shown(&format!("{name}: "), Mark::Plain));
+            pieces.extend(change_pieces(words(&field.old).as_deref(), words(&field.new).as_deref()));
+        }
         (_, Some(name)) => pieces.extend(field_pieces(&name, field)),
         _ => pieces.extend(field_pieces("", field)),
     }
     pieces
+}
+
+/// `string, required` or `string = ""`; JSON as it stands where it is no variable.
+fn variable_words(json: &str) -> String {
+    match serde_json::from_str::<Variable>(json) {
+        Ok(v) if v.required => format!("{}, required", v.kind),
+        Ok(v) if v.default.is_null() => v.kind.to_string(),
+        Ok(v) => format!("{} = {}", v.kind, v.default),
+        Err(_) => json.to_owned(),
+    }
 }
 
 /// `name: [-old-]{+new+} (note)`
@@ -382,7 +397,7 @@ mod tests {
 
     fn of(from: &Content, to: &Content, options: Options) -> Page {
         let none = Bodies::new();
-        page(&content_diff_by(Some(from), to, (&none, &none), Unit::Word, Duration::from_secs(60)), options)
+        page(&content_diff_by(Some(from), to, (&none, &none), Unit::Word, Duration::from_mins(1)), options)
     }
 
     fn texts(old: &str, new: &str, options: Options) -> Page {

@@ -115,6 +115,13 @@ impl Reading {
         page.paragraphs.iter().find(|p| p.line >= at).or(page.paragraphs.last())
     }
 
+    /// How many changes will have been seen once the reader goes on.
+    pub(crate) fn seen_when_passed(&self) -> usize {
+        let whole = |lines: &std::ops::Range<usize>| self.painted[lines.clone()].iter().all(|painted| *painted);
+        let hunks = self.page.iter().flat_map(|page| page.hunks.iter().enumerate());
+        hunks.filter(|(hunk, lines)| self.seen.contains(hunk) || whole(lines)).count()
+    }
+
     /// What `height` rows show has reached the terminal. A line that is cut was not painted whole.
     pub(crate) fn paint(&mut self, height: usize) {
         let Some(page) = &self.page else { return };
@@ -176,7 +183,7 @@ impl Reading {
     }
 
     /// To a change that was not seen, after or before the one under the cursor, else from the other end. False: all were.
-    pub(crate) fn to_unseen(&mut self, forward: bool, height: usize) -> bool {
+    pub(crate) fn go_to_unseen(&mut self, forward: bool, height: usize) -> bool {
         self.pass();
         let here = self.hunk;
         let found = if forward {
@@ -197,7 +204,7 @@ impl Reading {
     }
 
     /// To the next or previous paragraph that is in sight or unfolded.
-    pub(crate) fn to_paragraph(&mut self, forward: bool, height: usize) {
+    pub(crate) fn go_to_paragraph(&mut self, forward: bool, height: usize) {
         self.pass();
         let Some(page) = &self.page else { return };
         let mut rows = page.paragraphs.iter().filter_map(|p| self.row_of(p.line));
@@ -213,7 +220,7 @@ impl Reading {
         if !self.has_seen(self.hunk) {
             return false;
         }
-        self.to_unseen(true, height);
+        self.go_to_unseen(true, height);
         true
     }
 
@@ -289,14 +296,18 @@ mod tests {
 
     fn laid(old: &str, new: &str, width: u16) -> Arc<Page> {
         let options = Options { unit: Unit::Word, width, above: 3, split: false, wrap: true, effective: false };
-        let text = diff(old, new, Unit::Word, Duration::from_secs(60));
+        let text = diff(old, new, Unit::Word, Duration::from_mins(1));
         let diff = ContentDiff { fields: vec![], texts: vec![("/body".into(), text)], hidden: vec![], lookalikes: vec![] };
         Arc::new(page(&diff, options))
     }
 
+    fn paragraphs(count: usize) -> String {
+        (0..count).map(|i| format!("paragraph number {i} says something\n\n")).collect::<Vec<_>>().concat()
+    }
+
     /// Sixteen paragraphs of which every fourth gets a new word.
     fn reading(height: usize) -> Reading {
-        let old: String = (0..16).map(|i| format!("paragraph number {i} says something\n\n")).collect();
+        let old = paragraphs(16);
         let mut new = old.clone();
         for i in [3, 7, 11, 15] {
             new = new.replace(&format!("number {i} "), &format!("number {i} also "));
@@ -330,13 +341,13 @@ mod tests {
                 }
             }
             assert_eq!(reading.seen(), 4, "height {height}");
-            assert!(!reading.to_unseen(true, height));
+            assert!(!reading.go_to_unseen(true, height));
         }
     }
 
     #[test]
     fn a_change_longer_than_the_screen_is_paged_through() {
-        let new: String = (0..30).map(|i| format!("line {i}\n")).collect();
+        let new = (0..30).map(|i| format!("line {i}\n")).collect::<Vec<_>>().concat();
         let mut reading = Reading::default();
         reading.lay(laid("", &new, 78), 7);
         let mut presses = 0;
@@ -356,7 +367,7 @@ mod tests {
         reading.paint(4);
         reading.scroll(Scroll::Top, 4);
         assert!(reading.seen() < 4);
-        assert!(reading.to_unseen(true, 4));
+        assert!(reading.go_to_unseen(true, 4));
     }
 
     #[test]
@@ -382,7 +393,7 @@ mod tests {
 
     #[test]
     fn another_width_keeps_what_was_seen_and_the_change_under_the_cursor() {
-        let old: String = (0..12).map(|i| format!("paragraph number {i} says something\n\n")).collect();
+        let old = paragraphs(12);
         let new = old.replace("something", "something else");
         let mut reading = Reading::default();
         reading.lay(laid(&old, &new, 78), 6);
@@ -406,8 +417,8 @@ mod tests {
                     3 => reading.scroll(Scroll::By(-2), height),
                     4 => reading.toggle_fold(height),
                     5 => reading.toggle_folds(height),
-                    6 => { reading.to_unseen(height % 2 == 0, height); }
-                    7 => reading.to_paragraph(height % 2 == 0, height),
+                    6 => { reading.go_to_unseen(height % 2 == 0, height); }
+                    7 => reading.go_to_paragraph(height % 2 == 0, height),
                     _ => reading.paint(height),
                 }
                 prop_assert!(reading.hunk() < reading.total());

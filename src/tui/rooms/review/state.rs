@@ -142,10 +142,7 @@ impl State {
     /// The same once `page` is shown.
     fn rows_above_with(&self, page: Option<&Page>) -> usize {
         let structure = page.filter(|p| p.structure_is_above()).map_or(1, |p| p.structure.len().max(1));
-        structure
-            + usize::from(self.warns_of_hidden())
-            + usize::from(self.promotion.is_some())
-            + usize::from(self.approved_before())
+        structure + usize::from(self.warns_of_hidden()) + usize::from(self.promotion.is_some()) + usize::from(self.speaks_of_me())
     }
     /// How the room is divided.
     pub(crate) fn places(&self) -> Places {
@@ -169,9 +166,9 @@ impl State {
     pub(crate) fn lookalikes(&self) -> usize {
         self.compared.diff.as_ref().map_or(0, |diff| diff.0.lookalikes.len())
     }
-    /// Whether a row says that this digest was approved elsewhere.
-    pub(crate) fn approved_before(&self) -> bool {
-        self.promotion.as_ref().is_some_and(|p| p.mine.approved_before.is_some())
+    /// Whether a row says why this person cannot approve, or that they approved this digest elsewhere.
+    pub(crate) fn speaks_of_me(&self) -> bool {
+        self.promotion.as_ref().is_some_and(|p| p.mine.approve_refused.is_some() || p.mine.approved_before.is_some())
     }
     /// What was seen and acknowledged: what an approval needs.
     pub(crate) fn what_was_seen(&self) -> Option<Seen> {
@@ -219,12 +216,16 @@ fn cannot_approve(state: &State) -> Option<String> {
     if mine.can_approve.is_empty() {
         return Some("no approval gate waits for you".into());
     }
-    let Some(seen) = state.what_was_seen() else { return Some("the change is not loaded yet".into()) };
+    let Some(reading) = state.counted().filter(|reading| reading.page().is_some()) else {
+        return Some("the change is not loaded yet".into());
+    };
     if !state.is_readable() {
         return Some("its content is not yours to read".into());
     }
-    if seen.changes < seen.total {
-        return Some(format!("{} of {} changes not seen yet", seen.total - seen.changes, seen.total));
+    // Asking to approve passes what stands on the screen.
+    let (seen, total) = (reading.seen_when_passed(), reading.total());
+    if seen < total {
+        return Some(format!("{} of {total} changes not seen yet", total - seen));
     }
     match state.unacknowledged() {
         0 => None,

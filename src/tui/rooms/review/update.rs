@@ -62,10 +62,7 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
         Msg::Chosen(action) => act(state, *action, cx),
         Msg::Painted => {
             // A frame that is behind the state says nothing about what stands in the window now.
-            if cx.screen.settled {
-                painted(state);
-            }
-            Vec::new()
+            if cx.screen.settled && painted(state) { vec![Effect::WakeAt(cx.now)] } else { Vec::new() }
         }
         Msg::Loaded { answer: Ok(answer), .. } => loaded(state, answer, cx),
         Msg::Loaded { slot: Slot::Review | Slot::Diff, answer: Err(failure), .. } => {
@@ -84,12 +81,17 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
     effects
 }
 
-/// Only what stands in the frame that reached the terminal counts, and only while the difference itself is shown.
-fn painted(state: &mut State) {
+/// Only what stands in the frame that reached the terminal counts, and only while the difference itself is shown. True
+/// where the hints have to be drawn again: another change can be passed now.
+fn painted(state: &mut State) -> bool {
     let height = state.places().lines();
-    if state.face == Face::Diff && state.compared.to.is_some() {
-        state.reading_mut().paint(height);
+    if state.face != Face::Diff || state.compared.to.is_none() {
+        return false;
     }
+    let reading = state.reading_mut();
+    let before = reading.seen_when_passed();
+    reading.paint(height);
+    reading.seen_when_passed() != before
 }
 
 // --- answers ---
@@ -326,12 +328,12 @@ fn read(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Bottom => reading.scroll(Scroll::Bottom, height),
         Action::ReviewFold => reading.toggle_fold(height),
         Action::ReviewFoldAll => reading.toggle_folds(height),
-        Action::ReviewNextParagraph => reading.to_paragraph(true, height),
-        Action::ReviewPreviousParagraph => reading.to_paragraph(false, height),
+        Action::ReviewNextParagraph => reading.go_to_paragraph(true, height),
+        Action::ReviewPreviousParagraph => reading.go_to_paragraph(false, height),
         Action::ReviewNext if !reading.next(height) => return vec![say(&end(reading))],
         Action::ReviewPrevious if !reading.previous(height) => return vec![say("this is the first change")],
-        Action::ReviewNextUnseen if !reading.to_unseen(true, height) => return vec![say("every change was seen")],
-        Action::ReviewPreviousUnseen if !reading.to_unseen(false, height) => return vec![say("every change was seen")],
+        Action::ReviewNextUnseen if !reading.go_to_unseen(true, height) => return vec![say("every change was seen")],
+        Action::ReviewPreviousUnseen if !reading.go_to_unseen(false, height) => return vec![say("every change was seen")],
         Action::ReviewSeen if !reading.mark_seen(height) => {
             return vec![say("not painted whole yet: read it to its end first (n, or W when lines are cut)")];
         }

@@ -57,11 +57,7 @@ fn draw_above(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     if state.warns_of_hidden() {
         rows.push(hidden_row(state, inside.width, look));
     }
-    if let Some((place, at)) = state.promotion.as_ref().and_then(|p| p.mine.approved_before.as_ref()) {
-        let words = format!(" {} ago", age(look.now, *at)).replace(" now ago", " just now");
-        let row = Row::new(inside.width, look).word("you approved this digest in ", Role::Ok);
-        rows.push(row.outside_word(place, Role::Ok).word(words, Role::Ok).line());
-    }
+    rows.extend(of_me(state, inside.width, look));
     if state.promotion.is_some() {
         rows.push(needs(state, inside.width, look));
     }
@@ -160,6 +156,18 @@ fn hidden_row(state: &State, width: u16, look: &Look) -> Line<'static> {
         row = row.word(format!("{parted}{words}"), Role::Lookalike);
     }
     row.line()
+}
+
+/// Why this person cannot approve, or where they approved the same digest before.
+fn of_me(state: &State, width: u16, look: &Look) -> Option<Line<'static>> {
+    let mine = &state.promotion.as_ref()?.mine;
+    let row = Row::new(width, look);
+    if let Some(why) = &mine.approve_refused {
+        return Some(row.word("you cannot approve this: ", Role::Warning).outside_word(why, Role::Warning).line());
+    }
+    let (place, at) = mine.approved_before.as_ref()?;
+    let words = format!(" {} ago", age(look.now, *at)).replace(" now ago", " just now");
+    Some(row.word("you approved this digest in ", Role::Ok).outside_word(place, Role::Ok).word(words, Role::Ok).line())
 }
 
 /// What stands between the promotion and its effect, in one row.
