@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""The terminal beside tig and lazygit, in one run: first full frame, key to first byte, memory, idle bytes.
+
+usage: benches/terminal.py [--keys 10000] [--runs 5] [--presses 200] [--idle 10] [--binary target/release/countersign]
+
+Needs the release build, git, tig, and from PyPI pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
+120x36. Countersign shows a registry of `--keys` imported keys that is served on loopback by the same binary; tig and
+lazygit show a repository of 2,000 commits that this script makes. Prints milliseconds and, below, the ratios that count.
+"""
+import argparse, fcntl, os, pathlib, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time
+import psutil, pyte
+
+COLUMNS, ROWS = 120, 36
+ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?62;22c", b"\x1b[0c": b"\x1b[?62;22c",
+           b"\x1b]11;?": b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1b]10;?": b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\"}
+WORDS = "answer cite policy refund billing never reveal internal notes ask customer language plan tone brief steps".split()
+
+
+class Screen:
+    """A program in a pseudo-terminal, and what its screen shows."""
+
+    def __init__(self, command, folder, environment):
+        self.screen = pyte.Screen(COLUMNS, ROWS)
+        self.stream = pyte.ByteStream(self.screen)
+        self.seen = 0
+        self.started = time.perf_counter()
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ.update(environment, TERM="xterm-256color", COLORTERM="truecolor", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+            os.execvp(command[0], command)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+
+    def read(self, patience):
+        """The moment at which bytes came, or None."""
+        if not select.select([self.fd], [], [], patience)[0]:
+            return None
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except OSError:
+            return None
+        at = time.perf_counter()
+        self.seen += len(data)
+        for question, answer in ANSWERS.items():
+            if question in data:
+                os.write(self.fd, answer)
+        try:
+            self.stream.feed(data)
+        except TypeError:
+            pass  # pyte does not know every private query
+        return at
+
+    def full(self, text):
+        lines = [line.rstrip() for line in self.screen.display]
+        return sum(map(bool, lines)) >= 10 and any(text in line for line in lines)
+
+    def wait_full(self, text, limit=20):
+        while time.perf_counter() - self.started < limit:
+            at = self.read(0.02)
+            if at and self.full(text):
+                return (at - self.started) * 1e3
+        sys.exit(f"no full frame with {text!r}:\n" + "\n".join(self.screen.display))
+
+    def settle(self, quiet=0.3, limit=5):
+        until = time.perf_counter() + limit
+        while time.perf_counter() < until and self.read(quiet):
+            pass
+
+    def press(self, key):
+        """Milliseconds from the key to the first byte that came back."""
+        begin = time.perf_counter()
+        os.write(self.fd, key)
+        at = self.read(0.6)
+        self.settle(0.02)
+        return None if at is None else (at - begin) * 1e3
+
+    def processes(self):
+        first = psutil.Process(self.pid)
+        return [first, *first.children(recursive=True)]
+
+    def megabytes(self):
+        return sum(p.memory_info().rss for p in self.processes()) / 2**20
+
+    def end(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def measure(name, command, folder, environment, text, before, options):
+    frames = []
+    for run in range(options.runs):
+        screen = Screen(command, folder, environment)
+        frames.append(screen.wait_full(text))
+        if run + 1 < options.runs:
+            screen.end()
+    screen.settle()
+    for key in before:
+        screen.press(key)
+    waits = [wait for _ in range(options.presses) if (wait := screen.press(b"j")) is not None]
+    memory = screen.megabytes()
+    # Relative times are redrawn on the minute: a quiet spell is looked for inside one.
+    time.sleep(max(0, 62 - time.time() % 60) if time.time() % 60 > 58 - options.idle else 0)
+    screen.settle()
+    at = screen.seen
+    until = time.time() + options.idle
+    while time.time() < until:
+        screen.read(0.2)
+    idle = screen.seen - at
+    screen.end()
+    found = dict(frame=quantile(frames, 0.5), p50=quantile(waits, 0.5), p99=quantile(waits, 0.99), memory=memory, idle=idle)
+    print(f"{name:12} frame {found['frame']:7.1f} ms   key p50 {found['p50']:6.2f} p99 {found['p99']:6.2f} ms   "
+          f"memory {memory:6.1f} MB   idle {idle} bytes in {options.idle} s", flush=True)
+    return found
+
+
+def make_repository(folder):
+    """2,000 commits over 60 files, written with git fast-import."""
+    chance = random.Random(7)
+    subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True)
+    texts = {f"prompts/{n:02}.md": [" ".join(chance.choices(WORDS, k=12)) for _ in range(120)] for n in range(60)}
+    out = []
+    for number in range(2000):
+        names = list(texts) if number == 0 else chance.sample(list(texts), 2)
+        message = f"change {number}: " + " ".join(chance.choices(WORDS, k=6))
+        out.append(f"commit refs/heads/main\ncommitter R{number % 7} <r{number % 7}@example.test> {1700000000 + number * 600} +0000\n"
+                   f"data {len(message)}\n{message}\n")
+        for name in names:
+            texts[name][chance.randrange(120)] = " ".join(chance.choices(WORDS, k=12))
+            text = "\n".join(texts[name]) + "\n"
+            out.append(f"M 100644 inline {name}\ndata {len(text)}\n{text}\n")
+    subprocess.run(["git", "-C", folder, "fast-import", "--quiet"], input="".join(out).encode(), check=True)
+    subprocess.run(["git", "-C", folder, "reset", "-q", "--hard", "main"], check=True)
+
+
+def start_registry(binary, folder, keys):
+    """A served registry with `keys` imported keys; the process and the environment of a client."""
+    chance = random.Random(11)
+    texts = folder / "texts"
+    for number in range(keys):
+        place = texts / f"team{number % 40:02}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"prompt-{number:05}.txt").write_text(" ".join(chance.choices(WORDS, k=40)) + "\n")
+    data = folder / "registry"
+    subprocess.run([binary, "init", data], check=True, stdout=subprocess.DEVNULL)
+    log = open(folder / "log", "w+")
+    server = subprocess.Popen([binary, "serve", data, "--listen", "127.0.0.1:0"], stdout=log, stderr=log)
+    address = None
+    while address is None:
+        time.sleep(0.05)
+        address = re.search(r"listening on (http://[0-9.:]+)", (folder / "log").read_text())
+    environment = dict(COUNTERSIGN_SERVER=address[1], COUNTERSIGN_TOKEN=(data / "admin-token").read_text().strip(),
+                       COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
+    few = folder / "few"
+    shutil.copytree(texts / "team00", few)
+    for place, name, more in ((texts, "bench", []), (few, "waiting", ["--env", "dev"])):
+        subprocess.run([binary, "import", "dir", place, "--namespace", name, *more], check=True,
+                       env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+    return server, environment
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=10000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--presses", type=int, default=200)
+    parser.add_argument("--idle", type=int, default=10)
+    parser.add_argument("--binary", default="target/release/countersign")
+    options = parser.parse_args()
+    binary = str(pathlib.Path(options.binary).resolve())
+    lazygit = shutil.which("lazygit") or str(pathlib.Path(sys.executable).parent / "lazygit")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_repository(str(folder / "repository"))
+        server, environment = start_registry(binary, folder, options.keys)
+        quiet = dict(HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"))
+        try:
+            ours = measure("countersign", [binary], folder, environment, "waiting.prompt", [b"2", b"j"], options)
+            tig = measure("tig", ["tig"], folder / "repository", quiet, "change", [], options)
+            other = measure("lazygit", [lazygit], folder / "repository", quiet, "change", [b"4"], options)
+        finally:
+            server.terminate()
+            server.wait()
+    print(f"ratios       frame / lazygit {ours['frame'] / other['frame']:.2f}   p99 / lazygit {ours['p99'] / other['p99']:.2f}   "
+          f"p99 / tig {ours['p99'] / tig['p99']:.2f}   memory / lazygit {ours['memory'] / other['memory']:.2f}   "
+          f"idle bytes {ours['idle']}")
+
+
+main()
