@@ -156,3 +156,6 @@ fn local_offset(clock: &Clock) -> i32 {
     let now = jiff::Timestamp::from_microsecond(clock.now().0).unwrap_or_default();
     now.to_zoned_datetime(jiff::tz::TimeZone::system()).offset().seconds()
 }
+
+#[cfg(test)]
+mod tests;

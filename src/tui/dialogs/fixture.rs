@@ -19,20 +19,20 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// When tests happen.
-pub(super) const NOON: Timestamp = Timestamp(1_796_040_000_000_000);
+pub(crate) const NOON: Timestamp = Timestamp(1_796_040_000_000_000);
 
 /// `support.refund.system`
-pub(super) fn key() -> KeyId {
+pub(crate) fn key() -> KeyId {
     "support.refund.system".parse().unwrap()
 }
 
 /// A digest of which every byte is `n`.
-pub(super) fn digest(n: u8) -> Digest {
+pub(crate) fn digest(n: u8) -> Digest {
     Digest([n; 32])
 }
 
 /// Version `n` of the key, published, by dee.
-pub(super) fn version(n: u8) -> Version {
+pub(crate) fn version(n: u8) -> Version {
     Version {
         digest: digest(n),
         key_id: key(),
@@ -51,7 +51,7 @@ pub(super) fn version(n: u8) -> Version {
 }
 
 /// The pointer in prod: v4 at 5 %, the others v3, revision 41.
-pub(super) fn pointer() -> EnvironmentPointer {
+pub(crate) fn pointer() -> EnvironmentPointer {
     EnvironmentPointer {
         key_id: key(),
         environment: "prod".parse().unwrap(),
@@ -68,7 +68,7 @@ pub(super) fn pointer() -> EnvironmentPointer {
 }
 
 /// What a dialog reads about the pointer.
-pub(super) fn facts() -> Facts {
+pub(crate) fn facts() -> Facts {
     let view = PointerView {
         pointer: pointer(),
         unit_type: UnitType::User,
@@ -101,7 +101,7 @@ pub(super) fn facts() -> Facts {
 }
 
 /// An open, ready promotion of v5 to prod that ana may approve and apply.
-pub(super) fn promotion() -> PromotionView {
+pub(crate) fn promotion() -> PromotionView {
     let rule = EnvironmentRule {
         name: "prod".into(),
         protected: Some(true),

@@ -11,7 +11,7 @@ mod blast;
 pub(crate) mod desk;
 mod dialog;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 pub(crate) mod form;
 mod kill;
 pub(crate) mod known;

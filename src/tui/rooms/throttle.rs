@@ -24,7 +24,8 @@ impl Throttle {
 
     /// Time went by, or an answer came: fetch if it is due.
     pub(crate) fn due(&mut self, slot: Slot, query: impl FnOnce() -> Query, cx: &mut Cx) -> Vec<Effect> {
-        if !self.stale || cx.slots.is_waiting(slot) {
+        // While the registry is away nothing is tried: its return makes everything stale.
+        if !self.stale || cx.slots.is_waiting(slot) || !cx.link.is_live() {
             return Vec::new();
         }
         let left = self.asked.map_or(Duration::ZERO, |at| (at + APART).saturating_sub(cx.steady));

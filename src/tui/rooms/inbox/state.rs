@@ -182,7 +182,7 @@ impl State {
     }
 
     fn sort(&mut self) {
-        // Oldest first within a section: what waits longest is done first; of others, too.
-        self.entries.sort_by(|a, b| (a.section, a.view.promotion.at, a.id()).cmp(&(b.section, b.view.promotion.at, b.id())));
+        // Newest first within a section.
+        self.entries.sort_by_key(|e| (e.section, std::cmp::Reverse((e.view.promotion.at, e.id()))));
     }
 }

@@ -1,0 +1,7 @@
+//! Tests of the whole terminal without a terminal: a state, messages, and what is drawn.
+
+mod bench;
+mod hostile;
+mod keys;
+mod rooms;
+mod screens;

@@ -1,0 +1,207 @@
+//! What rooms do when the world moves: rows wait, ghosts stay, late answers are dropped, staleness is told.
+
+use super::bench::{Bench, event, head, history, inbox, other, rollouts, row};
+use crate::tui::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
+use crate::tui::msg::{Contact, Followed, Msg, Place};
+use crate::tui::state::{Chain, Modal, Wire};
+use crate::wire::Page;
+
+#[test]
+fn new_rows_wait_until_they_are_asked_for() {
+    let mut bench = Bench::full();
+    bench.keys("j");
+    let (before, selected) = (bench.state.inbox.entries.len(), bench.state.inbox.selected);
+    let mut lists = inbox();
+    let mut newer = other(90, "aaa.first.of.all");
+    newer.mine.can_approve = vec!["owners".into()];
+    lists.waiting.insert(0, newer);
+    bench.wait(1000).tell(Msg::Followed(Followed::Audit(Box::new(event(41)))));
+    bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));
+    assert_eq!((bench.state.inbox.entries.len(), bench.state.inbox.selected), (before, selected));
+    assert!(bench.text().contains("1 newer"), "{}", bench.text());
+    bench.keys(".");
+    assert_eq!((bench.state.inbox.entries.len(), bench.state.inbox.selected), (before + 1, selected));
+    assert!(bench.text().contains("aaa.first.of.all"));
+}
+
+#[test]
+fn a_selected_row_that_vanishes_is_a_ghost_with_its_actions_off() {
+    let mut bench = Bench::full();
+    let mut lists = inbox();
+    let gone = lists.waiting.remove(0);
+    bench.wait(1000).tell(Msg::Followed(Followed::Audit(Box::new(event(41)))));
+    let before = bench.state.inbox.entries[0].id();
+    bench.keys("g g");
+    let selected = bench.state.inbox.current().unwrap().1.id();
+    let vanishing = if selected == gone.promotion.promotion_id { gone } else { lists.waiting.remove(0) };
+    lists.waiting.retain(|v| v.promotion.promotion_id != vanishing.promotion.promotion_id);
+    bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));
+    let (_, entry) = bench.state.inbox.current().unwrap();
+    assert!(entry.ghost && entry.id() == selected && entry.id() == before);
+    bench.keys("x");
+    assert!(bench.state.modal.is_none());
+    assert!(bench.text().contains("gone"), "{}", bench.text());
+    bench.keys("esc j");
+    assert!(bench.state.inbox.entries.iter().all(|e| !e.ghost), "a ghost that is left goes");
+}
+
+#[test]
+fn an_answer_that_is_late_is_dropped() {
+    let mut bench = Bench::full();
+    bench.keys("2").answer(Slot::Keys, Answer::Keys(vec![row("a.one"), row("a.two")]));
+    bench.forget().keys("j");
+    let old = bench.asked.iter().find_map(|e| match e {
+        Effect::Load { slot: Slot::History, generation, .. } => Some(*generation),
+        _ => None,
+    });
+    bench.keys("j");
+    let mut late = history();
+    late.key = super::bench::config(&"a.one".parse().unwrap());
+    bench.tell(Msg::Loaded { slot: Slot::History, generation: old.unwrap(), answer: Ok(Answer::History(Box::new(late))) });
+    assert!(bench.state.keys.current().is_none(), "the history of another key is shown");
+}
+
+#[test]
+fn a_silent_stream_is_stale_within_three_seconds_and_says_since_when() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Heartbeat(head(40))));
+    assert!(bench.text().contains("live"));
+    bench.wait(2600);
+    assert_eq!(bench.state.link.wire, Wire::Stale);
+    assert!(bench.text().contains("STALE: nothing heard since"), "{}", bench.text());
+    bench.keys("j");
+    bench.tell(Msg::Followed(Followed::Heartbeat(head(40))));
+    assert_eq!(bench.state.link.wire, Wire::Live);
+}
+
+#[test]
+fn what_was_lost_is_fetched_again_when_the_registry_is_back() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None })).wait(4000);
+    bench.forget().wait(60_000);
+    assert!(bench.asked.is_empty(), "nothing is tried while it is away: {:?}", bench.asked);
+    bench.tell(Msg::Followed(Followed::Connected { contact: Some(Contact { from: 1, head: head(44), first: false }) }));
+    for slot in [Slot::Session, Slot::Inbox, Slot::Rollouts] {
+        assert!(bench.asks(slot) || bench.state.slots.is_waiting(slot), "{slot:?}");
+    }
+}
+
+#[test]
+fn a_broken_chain_is_an_alarm_that_stays_and_a_kill_still_opens() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Broken { seq: 17, why: "the event was changed".into() }));
+    bench.tell(Msg::Followed(Followed::Connected { contact: Some(Contact { from: 18, head: head(40), first: true }) }));
+    bench.tell(Msg::Followed(Followed::Audit(Box::new(event(41)))));
+    assert!(matches!(bench.state.link.chain, Chain::Broken { seq: 17, .. }));
+    for keys in ["1", "2", "3", "5"] {
+        bench.keys(keys);
+        assert!(bench.text().contains("AUDIT CHAIN BROKEN AT #17"), "{keys}: {}", bench.text());
+    }
+    bench.wait(600).keys("3 ! k");
+    assert!(matches!(bench.state.modal, Some(Modal::Dialog(_))));
+}
+
+#[test]
+fn a_heartbeat_that_changes_nothing_is_no_reason_to_draw() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Heartbeat(head(40))));
+    let (face, picture) = (bench.state.link.face(), bench.picture());
+    bench.wait(900).tell(Msg::Followed(Followed::Heartbeat(head(40))));
+    assert_eq!((bench.state.link.face(), bench.picture()), (face, picture));
+}
+
+#[test]
+fn the_dock_shows_each_event_with_its_number_as_it_happens() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Audit(Box::new(event(42)))));
+    let text = bench.text();
+    assert!(text.contains("#42") && text.contains("pointer.kill") && text.contains("chain ✓ to #42"), "{text}");
+    bench.keys("@");
+    assert!(!bench.text().contains("#42"));
+}
+
+#[test]
+fn an_unreachable_registry_is_said_once_by_the_link_and_a_refusal_by_the_status_line() {
+    let mut bench = Bench::full();
+    let failed = |kind, text: &str| Failure { kind, text: text.into(), hint: None, problem: None };
+    bench.keys("ctrl-r");
+    let generation = bench.asked.iter().rev().find_map(|e| match e {
+        Effect::Load { slot: Slot::Inbox, generation, .. } => Some(*generation),
+        _ => None,
+    });
+    let generation = generation.unwrap();
+    bench.tell(Msg::Loaded { slot: Slot::Inbox, generation, answer: Err(failed(FailureKind::Unreachable, "cannot be reached")) });
+    assert!(bench.state.notices.errors.is_empty());
+    bench.wait(500).keys("ctrl-r");
+    let refused = Msg::Loaded { slot: Slot::Inbox, generation: generation + 2, answer: Err(failed(FailureKind::Refused, "forbidden")) };
+    let before = generation;
+    bench.tell(refused);
+    let newest = bench.asked.iter().rev().find_map(|e| match e {
+        Effect::Load { slot: Slot::Inbox, generation, .. } => Some(*generation),
+        _ => None,
+    });
+    assert!(newest > Some(before));
+    bench.tell(Msg::Loaded { slot: Slot::Inbox, generation: newest.unwrap(), answer: Err(failed(FailureKind::Refused, "forbidden")) });
+    assert_eq!(bench.state.notices.errors.len(), 1);
+    bench.keys("esc");
+    assert!(bench.state.notices.errors.is_empty());
+}
+
+#[test]
+fn a_rollout_that_is_done_stays_selected_as_over() {
+    let mut bench = Bench::full();
+    bench.keys("3 j");
+    let selected = bench.state.rollouts.selected.clone();
+    let kept: Vec<_> = rollouts().into_iter().filter(|v| v.pointer.killed).collect();
+    bench.keys("ctrl-r").answer(Slot::Rollouts, Answer::Pointers(kept));
+    let (_, row) = bench.state.rollouts.current().unwrap();
+    assert!(row.ghost && bench.state.rollouts.selected == selected);
+    assert!(bench.text().contains("over"));
+}
+
+#[test]
+fn a_search_in_the_trail_goes_down_until_enough_was_found() {
+    let mut bench = Bench::full();
+    bench.keys("5 /").typed("actor:carol").forget().keys("enter");
+    assert!(bench.asks(Slot::Audit));
+    bench.answer(Slot::Audit, Answer::Events(Page { items: (1..=40).map(event).collect(), next_cursor: None }));
+    let found = &bench.state.audit.search.as_ref().unwrap().found;
+    assert_eq!(*found, [35, 28, 21, 14, 7]);
+    assert!(bench.text().contains("5 found of 40"), "{}", bench.text());
+}
+
+#[test]
+fn the_trail_of_seventy_thousand_events_jumps_to_its_first_and_fetches_only_around_it() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Heartbeat(head(70_000)))).keys("5").forget().keys("G");
+    assert_eq!(bench.state.audit.current(), Some(1));
+    let mut before = Bench::full();
+    before.tell(Msg::Followed(Followed::Heartbeat(head(70_000)))).keys("5").forget().keys("3 0 0 0 0 G");
+    let asked = before.asked.iter().rev().find_map(|e| match e {
+        Effect::Load { query: Query::Events(ask), .. } => Some(ask.clone()),
+        _ => None,
+    });
+    let asked = asked.unwrap();
+    assert!(asked.before.is_some_and(|b| (30_000..30_400).contains(&b)) && asked.limit.is_some_and(|l| l <= 1000), "{asked:?}");
+}
+
+#[test]
+fn the_chain_is_verified_on_request_and_said() {
+    let mut bench = Bench::full();
+    bench.keys("5 c").answer(Slot::Verify, Answer::Verified(head(40)));
+    assert!(bench.text().contains("verified #1 to #40"), "{}", bench.text());
+    bench.keys("c").answer(Slot::Verify, Answer::Broken { seq: 3, why: "the event was changed".into() });
+    assert!(bench.text().contains("AUDIT CHAIN BROKEN AT #3"));
+}
+
+#[test]
+fn going_to_a_key_opens_its_folders_and_fetches_its_history() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Went(Place::Keys(Some("support.refund.system".parse().unwrap()))));
+    assert!(bench.asks(Slot::Keys) && bench.asks(Slot::History));
+    let names = ["billing.dunning.user", "support.refund.system", "support.refund.tone"];
+    bench.answer(Slot::Keys, Answer::Keys(names.map(row).to_vec()));
+    bench.answer(Slot::History, Answer::History(Box::new(history())));
+    let text = bench.size(120, 36).text();
+    assert!(text.contains("support.refund.system · history") && text.contains("v5 0505"), "{text}");
+}
