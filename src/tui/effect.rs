@@ -5,7 +5,7 @@ use crate::model::{
     AuditEvent, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, KeyId, Promotion, Version,
 };
 use crate::wire::Page;
-use crate::wire::keys::{KeyHistory, KeyRow, ListKeys};
+use crate::wire::keys::{KeyHistory, ListKeys};
 use crate::wire::people::Me;
 use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, PointerView, Rollback, StepTo};
 use crate::wire::promotions::{ListPromotions, Moved, OpenPromotion, PromotionView, Rationale, Vote};
@@ -135,7 +135,7 @@ pub(crate) enum Answer {
     /// See [`Query::Verdicts`].
     Verdicts(Vec<GateVerdict>),
     /// See [`Query::Keys`].
-    Keys(Vec<KeyRow>),
+    Keys(Vec<super::rooms::keys::Slim>),
     /// See [`Query::History`].
     History(Box<KeyHistory>),
     /// See [`Query::Pointers`].

@@ -290,11 +290,31 @@ pub(crate) struct Notices {
     pub(crate) last: Option<(Notice, Timestamp)>,
     /// Errors, oldest first.
     pub(crate) errors: Vec<(Notice, Timestamp)>,
+    /// The person's own newest event that no result claimed yet: answers to votes do not name theirs.
+    own: Option<(u64, Timestamp)>,
 }
 
+/// A result and its event that are so many seconds apart belong together.
+const TOGETHER: i64 = 5;
+
 impl Notices {
+    /// An event of the person's own came: the result that waits for its number gets it.
+    pub(crate) fn own_event(&mut self, seq: u64, now: Timestamp) {
+        match &mut self.last {
+            Some((notice, at))
+                if notice.kind == NoticeKind::Done && notice.seq.is_none() && now.seconds_since(*at) <= TOGETHER =>
+            {
+                notice.seq = Some(seq);
+            }
+            _ => self.own = Some((seq, now)),
+        }
+    }
+
     /// Says something.
-    pub(crate) fn say(&mut self, notice: Notice, now: Timestamp) {
+    pub(crate) fn say(&mut self, mut notice: Notice, now: Timestamp) {
+        if notice.kind == NoticeKind::Done && notice.seq.is_none() {
+            notice.seq = self.own.take().filter(|(_, at)| now.seconds_since(*at) <= TOGETHER).map(|(seq, _)| seq);
+        }
         if notice.kind == NoticeKind::Error {
             if self.errors.last().is_none_or(|(last, _)| last.text != notice.text) {
                 self.errors.push((notice, now));

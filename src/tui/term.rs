@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Whether the terminal is entered: there is one terminal per process, and a panic hook cannot own it.
 static ENTERED: AtomicBool = AtomicBool::new(false);
+/// Whether the terminal was asked to tell keys apart.
+static ENHANCED: AtomicBool = AtomicBool::new(false);
 
 /// What the environment says about the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,7 @@ pub(crate) fn enter(facts: &Facts) -> io::Result<()> {
     if facts.enhances() {
         let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
         execute!(out, PushKeyboardEnhancementFlags(flags))?;
+        ENHANCED.store(true, Ordering::SeqCst);
     }
     execute!(out, cursor::Hide)
 }
@@ -77,7 +80,9 @@ pub(crate) fn leave() {
     }
     let mut out = io::stdout();
     let _ = execute!(out, cursor::Show);
-    let _ = execute!(out, PopKeyboardEnhancementFlags);
+    if ENHANCED.swap(false, Ordering::SeqCst) {
+        let _ = execute!(out, PopKeyboardEnhancementFlags);
+    }
     let _ = execute!(out, DisableBracketedPaste, LeaveAlternateScreen);
     let _ = disable_raw_mode();
     let _ = out.flush();
@@ -95,6 +100,14 @@ impl Drop for Entered {
 /// The name of the threads whose panic is the terminal's own.
 pub(crate) const THREAD: &str = "countersign-tui";
 
+/// Told when a thread of the terminal panicked: a worker's panic would else leave the loop on a screen that is gone.
+static FAULT: tokio::sync::Notify = tokio::sync::Notify::const_new();
+
+/// Comes back when a thread of the terminal panicked.
+pub(crate) async fn fault() {
+    FAULT.notified().await;
+}
+
 /// Restores the terminal before a panic of its own threads is printed; other threads (a registry in the same process) are
 /// silenced while it is entered, since their words would tear the screen.
 pub(crate) fn hook_panics() {
@@ -106,6 +119,7 @@ pub(crate) fn hook_panics() {
     std::panic::set_hook(Box::new(move |info| {
         if std::thread::current().name() == Some(THREAD) {
             leave();
+            FAULT.notify_one();
         }
         if !ENTERED.load(Ordering::SeqCst) {
             before(info);

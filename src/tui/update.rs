@@ -475,6 +475,13 @@ fn session(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
 
 fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     let mut effects = link(state, &followed, now);
+    if let Followed::Audit(event) = &followed
+        && let (Some(body), Some(me)) = (&event.body, &state.session.me)
+        && body.actor == me.actor
+        && !matches!(body.action, crate::model::Action::AccessDenied | crate::model::Action::ContentRead)
+    {
+        state.notices.own_event(event.seq, now.wall);
+    }
     let msg = Msg::Followed(followed);
     effects.extend(rooms::audit::update(&mut state.audit, &msg, &mut cx!(state, now)));
     if matches!(msg, Msg::Followed(Followed::Heartbeat(_))) {

@@ -104,7 +104,7 @@ impl Loop {
         let now = self.now();
         let effects = update::start(&mut self.state, now);
         self.follow();
-        let mut input = EventStream::new();
+        let mut input = Some(EventStream::new());
         let mut signals = Signals::new()?;
         self.perform(effects, &mut input)?;
         loop {
@@ -114,7 +114,8 @@ impl Loop {
             self.draw()?;
             let pause = self.pause();
             tokio::select! {
-                event = input.next() => match event {
+                () = term::fault() => return Err(TuiError::Panicked),
+                event = next_event(&mut input) => match event {
                     Some(Ok(event)) => if let Some(msg) = term::message(event) { self.feed(msg, &mut input)?; },
                     // The terminal is gone: a hang-up without its signal.
                     Some(Err(_)) | None => self.end = Some(End::Signal(1)),
@@ -137,7 +138,7 @@ impl Loop {
     }
 
     /// A message through `update`, and what it asks for.
-    fn feed(&mut self, msg: Msg, input: &mut EventStream) -> Result<(), TuiError> {
+    fn feed(&mut self, msg: Msg, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         // A frame that was drawn before the dialog opened says nothing about the dialog.
         if msg == Msg::Painted && self.shows != self.state.screen.dialogs {
             return Ok(());
@@ -161,7 +162,7 @@ impl Loop {
         self.perform(effects, input)
     }
 
-    fn tick(&mut self, input: &mut EventStream) -> Result<(), TuiError> {
+    fn tick(&mut self, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         let now = self.clock.now();
         let due = self.wakes.first().is_some_and(|at| *at <= now) || update::next_tick(&self.state, now) <= now;
         let minute = now.0.rem_euclid(60_000_000) < 1_000_000;
@@ -205,7 +206,7 @@ impl Loop {
         Ok(())
     }
 
-    fn perform(&mut self, effects: Vec<Effect>, input: &mut EventStream) -> Result<(), TuiError> {
+    fn perform(&mut self, effects: Vec<Effect>, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         for effect in effects {
             match effect {
                 Effect::Load { slot, generation, query } => {
@@ -288,33 +289,35 @@ impl Loop {
     }
 
     /// Gives the terminal to somebody else for as long as `run` takes.
-    fn lend(&mut self, input: &mut EventStream, run: impl FnOnce()) -> Result<(), TuiError> {
+    fn lend(&mut self, input: &mut Option<EventStream>, run: impl FnOnce()) -> Result<(), TuiError> {
         self.painter.settle();
+        // A reader that is left alive would take the other's keys.
+        *input = None;
         term::leave();
         run();
         term::enter(&self.facts)?;
-        *input = EventStream::new();
+        *input = Some(EventStream::new());
         let (width, height) = crossterm::terminal::size()?;
         self.terminal.backend_mut().resize(Size::new(width, height));
         let _ = self.sender.send(Msg::Resized { width, height });
         self.forget_screen()
     }
 
-    fn suspend(&mut self, input: &mut EventStream) -> Result<(), TuiError> {
+    fn suspend(&mut self, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         self.lend(input, || {
             // Stops here until `fg`.
             let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
         })
     }
 
-    fn edit(&mut self, text: &str, input: &mut EventStream) -> Result<(), TuiError> {
+    fn edit(&mut self, text: &str, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         let mut edited = None;
         self.lend(input, || edited = super::editor::edit(text))?;
         let _ = self.sender.send(Msg::Edited(edited));
         Ok(())
     }
 
-    fn signal(&mut self, signal: i32, input: &mut EventStream) -> Result<(), TuiError> {
+    fn signal(&mut self, signal: i32, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         match signal {
             signal_hook::consts::SIGTSTP => self.suspend(input),
             signal_hook::consts::SIGCONT => {
@@ -326,6 +329,14 @@ impl Loop {
                 Ok(())
             }
         }
+    }
+}
+
+/// The next event of the terminal; never, while it is somebody else's.
+async fn next_event(input: &mut Option<EventStream>) -> Option<std::io::Result<crossterm::event::Event>> {
+    match input {
+        Some(input) => input.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -4,6 +4,8 @@ use crate::client::{Client, ClientError, Pins, VerifyError, verify_all};
 use crate::model::{Code, Digest};
 use crate::tui::effect::{Answer, Call, Done, Facts, Failure, FailureKind, InboxLists, Query, Receipt};
 use crate::tui::msg::{Contact, Followed};
+use crate::tui::rooms::keys::Slim;
+use crate::wire::keys::ListKeys;
 use crate::wire::promotions::{ListPromotions, PromotionView};
 use uuid::Uuid;
 
@@ -27,7 +29,7 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
         }
         Query::Pair(from, to) => pair(client, from, to).await.map_err(failure)?,
         Query::Verdicts(digest) => Answer::Verdicts(client.verdicts(&digest).await.map_err(failure)?),
-        Query::Keys(ask) => Answer::Keys(client.all_keys(&ask).await.map_err(failure)?),
+        Query::Keys(ask) => Answer::Keys(keys(client, ask).await.map_err(failure)?),
         Query::History(key) => Answer::History(Box::new(client.key_history(&key).await.map_err(failure)?)),
         Query::Pointers(ask) => Answer::Pointers(client.all_pointers(&ask).await.map_err(failure)?),
         Query::Pointer(key, environment) => {
@@ -54,6 +56,20 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
             Err(error) => return Err(plain(FailureKind::Protocol, error.to_string())),
         },
     })
+}
+
+/// All keys, page by page, each slimmed before the next is read: ten thousand of them are held.
+async fn keys(client: &Client, mut ask: ListKeys) -> Result<Vec<Slim>, ClientError> {
+    let mut rows = Vec::new();
+    ask.limit = Some(1000);
+    loop {
+        let page = client.keys(&ask).await?;
+        rows.extend(page.items.into_iter().map(Slim::of));
+        match page.next_cursor {
+            Some(next) if ask.cursor.as_ref() != Some(&next) => ask.cursor = Some(next),
+            _ => return Ok(rows),
+        }
+    }
 }
 
 /// What is not there is an answer too.

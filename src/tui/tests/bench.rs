@@ -2,14 +2,15 @@
 
 use crate::model::audit::AuditBody;
 use crate::model::{
-    Action as Audited, Actor, AuditEvent, BasisPoints, ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Scope,
-    Subject, Timestamp, UnitType,
+    Action as Audited, Actor, AuditEvent, BasisPoints, ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId,
+    Scope, Subject, Timestamp, UnitType,
 };
 use crate::tui::dialogs::fixture::{NOON, digest, key, pointer, promotion, version};
 use crate::tui::effect::{Answer, Effect, InboxLists, Slot};
 use crate::tui::frame;
 use crate::tui::keymap::{Key, KeyCode, Keymap};
 use crate::tui::msg::{Contact, Followed, Msg};
+use crate::tui::rooms::keys::Slim;
 use crate::tui::state::{Now, State};
 use crate::tui::theme::Theme;
 use crate::tui::update;
@@ -192,13 +193,8 @@ fn me() -> Me {
 }
 
 fn world() -> World {
-    let environment = |name: &str, protected| EnvironmentView {
-        name: name.into(),
-        protected,
-        after: None,
-        plan: None,
-        alias: None,
-    };
+    let environment =
+        |name: &str, protected| EnvironmentView { name: name.into(), protected, after: None, plan: None, alias: None };
     World {
         name: "acme".into(),
         environments: vec![environment("dev", false), environment("stage", false), environment("prod", true)],
@@ -227,11 +223,7 @@ pub(super) fn inbox() -> InboxLists {
     ready.mine.can_apply = true;
     ready.rule.protected = None;
     ready.promotion.environment = "stage".parse().unwrap();
-    InboxLists {
-        waiting: vec![promotion(), second, ready],
-        owed: Vec::new(),
-        others: vec![other(33, "legal.disclaimer.global")],
-    }
+    InboxLists { waiting: vec![promotion(), second, ready], owed: Vec::new(), others: vec![other(33, "legal.disclaimer.global")] }
 }
 
 /// One at 5 %, one killed.
@@ -282,10 +274,10 @@ pub(super) fn event(seq: u64) -> AuditEvent {
 }
 
 /// The row of a key.
-pub(super) fn row(name: &str) -> KeyRow {
+pub(super) fn row(name: &str) -> Slim {
     let mut pointer = pointer();
     pointer.key_id = name.parse().unwrap();
-    KeyRow { key: config(&pointer.key_id), versions: 5, changed_at: NOON, pointers: vec![pointer] }
+    Slim::of(KeyRow { key: config(&pointer.key_id), versions: 5, changed_at: NOON, pointers: vec![pointer] })
 }
 
 pub(super) fn config(key: &KeyId) -> ConfigKey {

@@ -10,7 +10,8 @@ use crate::wire::Page;
 use uuid::Uuid;
 
 /// ESC with a title sequence, bidi override, zero width, tag, BEL, CR, tab, C1, and a mark in excess.
-const EVIL: &str = "a\u{1b}]0;owned\u{7}b\u{202e}c\u{200b}d\u{e0041}e\rf\tg\u{9b}31mh\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\nnext";
+const EVIL: &str =
+    "a\u{1b}]0;owned\u{7}b\u{202e}c\u{200b}d\u{e0041}e\rf\tg\u{9b}31mh\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\nnext";
 
 /// A terminal in which every text from outside is hostile.
 fn evil() -> Bench {

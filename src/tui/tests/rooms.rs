@@ -133,7 +133,8 @@ fn an_unreachable_registry_is_said_once_by_the_link_and_a_refusal_by_the_status_
     bench.tell(Msg::Loaded { slot: Slot::Inbox, generation, answer: Err(failed(FailureKind::Unreachable, "cannot be reached")) });
     assert!(bench.state.notices.errors.is_empty());
     bench.wait(500).keys("ctrl-r");
-    let refused = Msg::Loaded { slot: Slot::Inbox, generation: generation + 2, answer: Err(failed(FailureKind::Refused, "forbidden")) };
+    let refused =
+        Msg::Loaded { slot: Slot::Inbox, generation: generation + 2, answer: Err(failed(FailureKind::Refused, "forbidden")) };
     let before = generation;
     bench.tell(refused);
     let newest = bench.asked.iter().rev().find_map(|e| match e {
@@ -141,7 +142,11 @@ fn an_unreachable_registry_is_said_once_by_the_link_and_a_refusal_by_the_status_
         _ => None,
     });
     assert!(newest > Some(before));
-    bench.tell(Msg::Loaded { slot: Slot::Inbox, generation: newest.unwrap(), answer: Err(failed(FailureKind::Refused, "forbidden")) });
+    bench.tell(Msg::Loaded {
+        slot: Slot::Inbox,
+        generation: newest.unwrap(),
+        answer: Err(failed(FailureKind::Refused, "forbidden")),
+    });
     assert_eq!(bench.state.notices.errors.len(), 1);
     bench.keys("esc");
     assert!(bench.state.notices.errors.is_empty());
@@ -204,4 +209,22 @@ fn going_to_a_key_opens_its_folders_and_fetches_its_history() {
     bench.answer(Slot::History, Answer::History(Box::new(history())));
     let text = bench.size(120, 36).text();
     assert!(text.contains("support.refund.system · history") && text.contains("v5 0505"), "{text}");
+}
+
+#[test]
+fn a_result_gets_the_number_of_its_event_whichever_comes_first() {
+    let mine = |seq| {
+        let mut event = event(seq);
+        event.body.as_mut().unwrap().actor = crate::model::Actor::person("ana");
+        Msg::Followed(Followed::Audit(Box::new(event)))
+    };
+    let said = || Msg::Said(crate::tui::msg::Notice::done("approve recorded", None));
+    for first_event in [true, false] {
+        let mut bench = Bench::full();
+        let (one, two) = if first_event { (mine(41), said()) } else { (said(), mine(41)) };
+        bench.tell(one).tell(two);
+        assert!(bench.text().contains("approve recorded · #41"), "{}", bench.text());
+        bench.tell(mine(42));
+        assert!(bench.text().contains("approve recorded · #41"));
+    }
 }

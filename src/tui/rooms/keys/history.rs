@@ -165,7 +165,9 @@ fn pointer_line(
         row = row.word(format!(" of {}", steps.join(look.sign("→", ">"))), Role::Dim);
     }
     if let Some(baseline) = &pointer.baseline_digest {
-        row = row.word(format!(" {} rest {}", look.sign("·", "-"), name(history, baseline)), Role::Dim);
+        let number = history.versions.iter().find(|v| v.version.digest == *baseline).map(|v| format!("v{}", v.version.number));
+        let rest = number.unwrap_or_else(|| baseline.short());
+        row = row.word(format!(" {} rest {rest}", look.sign("·", "-")), Role::Dim);
     }
     if pointer.held {
         row = row.word("  HELD", Role::Warning);

@@ -7,7 +7,7 @@ mod tree;
 mod update;
 mod view;
 
-pub(crate) use state::State;
+pub(crate) use state::{Slim, State};
 pub(crate) use update::{fetch, open, scope, subject, typing, update};
 pub(crate) use view::draw;
 

@@ -14,7 +14,7 @@ const FOUND: usize = 500;
 const ALL_OPEN: usize = 60;
 
 /// A key in few bytes: ten thousand of them are held.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Slim {
     /// The name.
     pub(crate) key: KeyId,
@@ -26,16 +26,14 @@ pub(crate) struct Slim {
     pub(crate) versions: u32,
     /// When a version was last saved or a pointer moved.
     pub(crate) changed_at: Timestamp,
-    /// What the last environment in the list of pointers serves, and whether some pointer is killed.
-    pub(crate) serves: Option<Digest>,
     /// Whether some pointer is killed.
     pub(crate) killed: bool,
 }
 
 impl Slim {
-    fn of(row: KeyRow) -> Self {
+    /// A row of the registry's list in few bytes.
+    pub(crate) fn of(row: KeyRow) -> Self {
         Self {
-            serves: row.pointers.last().map(|p| p.digest),
             killed: row.pointers.iter().any(|p| p.killed),
             unit: row.key.unit_type,
             confidential: row.key.confidential,
@@ -151,8 +149,8 @@ impl Default for State {
 
 impl State {
     /// Takes the list of keys.
-    pub(crate) fn take(&mut self, rows: Vec<KeyRow>) {
-        self.rows = rows.into_iter().map(Slim::of).collect();
+    pub(crate) fn take(&mut self, rows: Vec<Slim>) {
+        self.rows = rows;
         self.rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         if !self.loaded && self.rows.len() <= ALL_OPEN {
             self.open = self.rows.iter().flat_map(|row| folders(row.key.namespace())).map(str::to_owned).collect();
@@ -300,7 +298,6 @@ mod tests {
             confidential: false,
             versions: 1,
             changed_at: Timestamp(0),
-            serves: None,
             killed: false,
         };
         state.rows = keys.iter().map(slim).collect();
