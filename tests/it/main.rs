@@ -3,6 +3,7 @@
 
 mod architecture;
 mod cli;
+mod cli_demo;
 mod cli_hostile;
 mod client;
 mod demo;
