@@ -7,7 +7,6 @@ use crate::model::{
 };
 use crate::rules::hidden::{Bodies, content_spans};
 use crate::rules::policy;
-use crate::rules::promotion::reached_all;
 use crate::rules::readiness::{Door, Serving, may_serve};
 use crate::storage::{Conn, StorageError};
 use std::collections::BTreeMap;
@@ -157,8 +156,8 @@ fn from(asked: &Asked, pointer: Option<&EnvironmentPointer>) -> Option<Digest> {
 
 async fn held_at_all(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<bool, StorageError> {
     let Ok(before) = before.parse::<Environment>() else { return Ok(false) };
-    let applied = conn.promotion_applied_list(&asked.key.key_id, &before, WHOLE_HISTORY).await?;
-    Ok(reached_all(&applied, &asked.to.digest))
+    let reached = conn.reached_full(&asked.key.key_id, &before).await?;
+    Ok(reached.iter().any(|row| row.digest == asked.to.digest))
 }
 
 async fn owners(conn: &mut Conn<'_>, facts: &Facts) -> Result<BTreeMap<Actor, Vec<Actor>>, StorageError> {

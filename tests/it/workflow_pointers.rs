@@ -822,3 +822,55 @@ fn an_inbox_of_many_promotions_reads_only_what_may_wait() {
         assert_eq!((short(&mut tx, "person:carol").await, short(&mut tx, "person:ana").await), (1, rows.len() - 1));
     });
 }
+
+/// Runs statements behind the registry's back.
+async fn tamper(place: &super::support::engines::Place, sqlite: &[&str], postgres: &[&str]) {
+    let run = |sql: &str| sqlx::AssertSqlSafe(sql.to_owned());
+    match place.db.engine() {
+        countersign::storage::Engine::Sqlite => {
+            let pool = sqlx::SqlitePool::connect(&place.url).await.unwrap();
+            for sql in sqlite {
+                sqlx::query(run(sql)).execute(&pool).await.unwrap();
+            }
+            pool.close().await;
+        }
+        countersign::storage::Engine::Postgres => {
+            let pool = sqlx::PgPool::connect(&place.url).await.unwrap();
+            for sql in postgres {
+                sqlx::query(run(sql)).execute(&pool).await.unwrap();
+            }
+            pool.close().await;
+        }
+    }
+}
+
+#[test]
+fn a_kill_works_on_a_database_whose_chain_and_rows_were_broken() {
+    on_each_engine(async |place| {
+        let world = World::new(place).await;
+        let (one, safe) = (world.version("one").await, world.version("safe").await);
+        world.safe_default(safe).await;
+        world.promote("dev", one, 100.0).await;
+        let shared = [
+            "UPDATE audit_event SET actor = 'person:mallory' WHERE seq = 2",
+            "UPDATE audit_event SET prev_hash = 'nonsense' WHERE seq = 3",
+            "DELETE FROM audit_event WHERE seq = (SELECT seq FROM audit_head)",
+            "UPDATE config_key SET created_at = 1, owning_group = 'nobody'",
+            "UPDATE promotion SET plan = 'not json' WHERE state = 'applied'",
+            "UPDATE version SET submitter = 'not an actor'",
+        ];
+        let sqlite: Vec<&str> =
+            ["DROP TRIGGER audit_event_no_update", "DROP TRIGGER audit_event_no_delete"].into_iter().chain(shared).collect();
+        let postgres: Vec<&str> = ["ALTER TABLE audit_event DISABLE TRIGGER USER"].into_iter().chain(shared).collect();
+        tamper(place, &sqlite, &postgres).await;
+        assert!(world.rollback("person:olga", "dev", None).await.is_err(), "the history does not read");
+        let late = Kill { issued_at: Some(world.now()), seen_revision: Some(1), ..kill() };
+        let verb = KillPointer { key: key(), environment: env("dev"), body: late };
+        let moved = world.run("person:olga", verb).await.unwrap();
+        assert!(moved.seq.is_some() && moved.pointer.unwrap().killed && world.pointer("dev").await.unwrap().killed);
+        let snapshot = world.registry.snapshot.get();
+        let got = snapshot.resolve(&key(), &env("dev"), None, false).unwrap().unwrap();
+        assert_eq!(got.served.map(|served| served.digest), Some(safe), "everybody gets the safe default at once");
+        assert_eq!(world.kill("person:olga", "dev").await.unwrap().seq, None, "a second kill is not an error either");
+    });
+}
