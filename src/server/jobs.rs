@@ -15,7 +15,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// How often promotions are looked through for those that are too old.
 const EXPIRE: Duration = Duration::from_secs(30);
 /// How often answers that are kept for retries are looked through for those that are too old.
-const FORGET: Duration = Duration::from_secs(600);
+const FORGET: Duration = Duration::from_mins(10);
 
 /// Starts the jobs; they end with `shutdown`.
 pub fn start(registry: Arc<Registry>, shutdown: &CancellationToken) -> TaskTracker {

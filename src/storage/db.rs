@@ -2,6 +2,7 @@
 
 use super::dialect;
 use super::error::StorageError;
+use super::reserve::Reserve;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, PgConnection, PgPool, SqliteConnection, SqlitePool};
@@ -93,6 +94,8 @@ pub enum Db {
         read: SqlitePool,
         /// Exactly one connection.
         write: SqlitePool,
+        /// Space that is kept for a kill on a full disk.
+        reserve: Reserve,
     },
     /// PostgreSQL, READ COMMITTED.
     Pg(PgPool),
@@ -170,7 +173,9 @@ impl Db {
         };
         let write = pool(1, 30).connect_with(options.clone()).await?;
         let read = pool(4, 10).connect_lazy_with(options.read_only(true));
-        Ok(Self::Sqlite { read, write })
+        let reserve = Reserve::beside(path);
+        reserve.keep();
+        Ok(Self::Sqlite { read, write, reserve })
     }
 
     /// Which engine this is.
@@ -253,10 +258,22 @@ impl Db {
         Ok(count)
     }
 
+    /// Keeps the reserve again, where there is room for it.
+    pub fn keep_reserve(&self) {
+        if let Self::Sqlite { reserve, .. } = self {
+            reserve.keep();
+        }
+    }
+
+    /// Gives the reserve up, so that one more write finds room on a full disk; whether there was one.
+    pub fn free_reserve(&self) -> bool {
+        matches!(self, Self::Sqlite { reserve, .. } if reserve.free())
+    }
+
     /// Closes all connections.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { read, write } => {
+            Self::Sqlite { read, write, .. } => {
                 read.close().await;
                 write.close().await;
             }
@@ -300,7 +317,7 @@ impl Tx {
 }
 
 /// Makes the file, where missing, readable by its owner only (its journals take the same mode).
-fn make_private(path: &Path) -> std::io::Result<()> {
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]

@@ -25,6 +25,7 @@ mod outbox;
 mod pointers;
 mod policy;
 mod promotions;
+mod reserve;
 mod servable;
 mod tokens;
 mod verdicts;

@@ -112,6 +112,10 @@ impl Registry {
                     return Ok(answered);
                 }
                 Err(refused) if refused.busy && attempt < ATTEMPTS => {}
+                // A kill must not fail for want of room.
+                Err(refused) if refused.refusal.code == Code::DiskFull && !verb.replays() && self.db.free_reserve() => {
+                    tracing::error!("the disk is full: the reserve was given up for a kill");
+                }
                 Err(refused) => {
                     if let Some(subject) = verb.protects()
                         && (refused.denied.is_some() || refused.refusal.code == Code::Forbidden)
@@ -191,7 +195,8 @@ impl Registry {
         });
     }
 
-    /// Forgets the answers that are too old to be given again; how many. No audit event: nothing of the registry changes.
+    /// Forgets the answers that are too old to be given again, and keeps room for a kill again; how many were forgotten.
+    /// No audit event: nothing of the registry changes.
     ///
     /// # Errors
     /// The database is away or full.
@@ -200,6 +205,7 @@ impl Registry {
         tx.conn().audit_head_lock().await?;
         let forgotten = tx.conn().idempotency_purge(self.clock.now().plus_seconds(-KEPT_SECONDS)).await?;
         tx.commit().await?;
+        self.db.keep_reserve();
         Ok(forgotten)
     }
 

@@ -531,6 +531,40 @@ fn a_full_disk_says_so_reads_go_on_and_writes_resume_without_a_restart() {
 }
 
 #[test]
+fn on_a_full_disk_a_kill_takes_the_reserve_and_nothing_else_does() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let place = Place::sqlite().await;
+        let stage = Stage::on(&place).await;
+        stage.key(KEY, false).await;
+        let version = stage.submitted(KEY, "one").await;
+        let served = crate::support::rows::pointer(KEY, "dev", version.digest);
+        crate::support::rows::write(&place.db, async |c| c.pointer_put(&served).await.unwrap()).await;
+        let reserve = place.dir.path().join("registry.db-reserve");
+        let taken = || std::fs::metadata(&reserve).map(|there| there.len()).unwrap_or(0);
+        assert_eq!(taken(), 1024 * 1024);
+        let full = || raw(&place.db, "PRAGMA max_page_count = 1".to_owned());
+        full().await.unwrap();
+        assert_eq!(code(stage.save("person:dee", KEY, &"x".repeat(100_000)).await), Code::DiskFull);
+        assert_eq!(taken(), 1024 * 1024, "saving a version is no reason to give it up");
+        full().await.unwrap();
+        let body = countersign::wire::pointers::Kill {
+            reason: countersign::model::KillReason::Safety,
+            note: Some("y".repeat(100_000)),
+            issued_at: None,
+            seen_revision: None,
+            dry_run: false,
+        };
+        let kill = countersign::workflow::KillPointer { key: key_id(KEY), environment: "dev".parse().unwrap(), body };
+        let killed = stage.run("person:olaf", kill).await.unwrap();
+        assert!(killed.answer.pointer.unwrap().killed);
+        assert_eq!(taken(), 0, "the room went to the kill");
+        stage.registry.forget_answers().await.unwrap();
+        assert_eq!(taken(), 1024 * 1024, "and is taken again when there is some");
+    });
+}
+
+#[test]
 fn a_database_that_is_away_is_unavailable_and_the_snapshot_answers_on() {
     on_each_engine(async |place| {
         let stage = Stage::on(place).await;
