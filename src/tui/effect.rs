@@ -1,9 +1,6 @@
 //! Requests as data: what `update` wants done. `runtime` does it and answers with a `Msg`.
 
-use crate::model::diff::ContentDiff;
-use crate::model::{
-    AuditEvent, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, KeyId, Promotion, Version,
-};
+use crate::model::{AuditEvent, Digest, Environment, KeyId, Promotion, Version};
 use crate::wire::Page;
 use crate::wire::keys::{KeyHistory, ListKeys};
 use crate::wire::people::Me;
@@ -67,26 +64,16 @@ pub(crate) enum Query {
     Promotions(ListPromotions),
     /// One version with its content.
     Version(Digest),
-    /// One version by a selector's text: `v3`, a prefix, an environment.
-    Select(KeyId, String),
-    /// The difference of two versions of a key (from may be missing: everything is new).
-    Diff(KeyId, Option<Digest>, Digest),
     /// Both versions of a difference, to be compared here.
     Pair(Option<Digest>, Digest),
-    /// All verdicts of a version.
-    Verdicts(Digest),
     /// Keys, all pages joined.
     Keys(ListKeys),
     /// One key.
     History(KeyId),
     /// Pointers, all pages joined.
     Pointers(ListPointers),
-    /// One pointer.
-    Pointer(KeyId, Environment),
     /// A pointer, the key's history and its open promotions: what a dialog pins, in one.
     Facts(KeyId, Environment),
-    /// The merged rule.
-    Rule(KeyId, Environment),
     /// Audit events.
     Events(ListAudit),
     /// Verify the whole chain, also against what this machine saw before.
@@ -126,26 +113,18 @@ pub(crate) enum Answer {
     Promotion(Box<PromotionView>),
     /// See [`Query::Promotions`].
     Promotions(Vec<PromotionView>),
-    /// See [`Query::Version`] and [`Query::Select`].
+    /// See [`Query::Version`].
     Version(Box<VersionView>),
-    /// See [`Query::Diff`].
-    Diff(Box<ContentDiff>),
     /// See [`Query::Pair`].
     Pair(Option<Box<VersionView>>, Box<VersionView>),
-    /// See [`Query::Verdicts`].
-    Verdicts(Vec<GateVerdict>),
     /// See [`Query::Keys`].
     Keys(Vec<super::rooms::keys::Slim>),
     /// See [`Query::History`].
     History(Box<KeyHistory>),
     /// See [`Query::Pointers`].
     Pointers(Vec<PointerView>),
-    /// See [`Query::Pointer`]; none where the environment serves nothing yet.
-    Pointer(Option<Box<PointerView>>),
     /// See [`Query::Facts`].
     Facts(Box<Facts>),
-    /// See [`Query::Rule`].
-    Rule(Box<EnvironmentRule>),
     /// See [`Query::Events`].
     Events(Page<AuditEvent>),
     /// See [`Query::Verify`]: the chain holds up to this head.
@@ -226,8 +205,6 @@ pub(crate) enum Done {
     Submitted(Box<Submitted>),
     /// Many kills.
     Kills(Vec<KillOutcome>),
-    /// A pointer was held or resumed.
-    Pointer(Box<EnvironmentPointer>),
 }
 
 /// Why something could not be read or changed.

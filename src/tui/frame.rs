@@ -17,7 +17,7 @@ use super::state::{Chain, Link, Modal, Room, State, Tab, Wire};
 use super::theme::{Role, Theme};
 use super::update;
 use super::widgets::age;
-use super::widgets::row::{Row, cut};
+use super::widgets::row::Row;
 use super::{dialogs, overlays, rooms};
 use crate::model::Timestamp;
 use ratatui::Frame;
@@ -356,9 +356,4 @@ fn off(state: &State, action: Action) -> Option<String> {
         Room::Review(_) => rooms::review::off(&state.review, action),
         _ => None,
     }
-}
-
-/// A text of our own for a place of `width` columns.
-pub(crate) fn fit(text: &str, width: usize, look: &Look) -> String {
-    cut(text, width, look.sign("…", "~")).into_owned()
 }

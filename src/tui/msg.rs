@@ -61,8 +61,6 @@ pub(crate) enum Msg {
     Went(Place),
     /// Something to say in the status line.
     Said(Notice),
-    /// The process is asked to end.
-    Ended,
 }
 
 /// What the stream says. The runtime makes it of the client's own type.

@@ -43,7 +43,6 @@ fn line(msg: &Msg) -> String {
         Msg::DialogAsked(request) => format!("dialog {:?} {}", request.kind, request.key),
         Msg::Went(_) => "went".into(),
         Msg::Said(_) => "said".into(),
-        Msg::Ended => "ended".into(),
     }
 }
 

@@ -97,7 +97,6 @@ fn one(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.notices.say(notice, now.wall);
             Vec::new()
         }
-        Msg::Ended => vec![Effect::Quit],
     });
     if state.modal.is_none() {
         let mut desk = std::mem::take(&mut state.desk);

@@ -20,21 +20,10 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
         Query::Promotion(id) => Answer::Promotion(Box::new(client.promotion(id).await.map_err(failure)?)),
         Query::Promotions(ask) => Answer::Promotions(client.all_promotions(&ask).await.map_err(failure)?),
         Query::Version(digest) => Answer::Version(Box::new(client.version(&digest).await.map_err(failure)?)),
-        Query::Select(key, selector) => {
-            Answer::Version(Box::new(client.version_by_selector(&key, &selector).await.map_err(failure)?))
-        }
-        Query::Diff(key, from, to) => {
-            let from = from.map_or_else(String::new, |d| d.to_string());
-            Answer::Diff(Box::new(client.diff(&key, &from, &to.to_string()).await.map_err(failure)?))
-        }
         Query::Pair(from, to) => pair(client, from, to).await.map_err(failure)?,
-        Query::Verdicts(digest) => Answer::Verdicts(client.verdicts(&digest).await.map_err(failure)?),
         Query::Keys(ask) => Answer::Keys(keys(client, ask).await.map_err(failure)?),
         Query::History(key) => Answer::History(Box::new(client.key_history(&key).await.map_err(failure)?)),
         Query::Pointers(ask) => Answer::Pointers(client.all_pointers(&ask).await.map_err(failure)?),
-        Query::Pointer(key, environment) => {
-            Answer::Pointer(perhaps(client.pointer(&key, &environment).await).map_err(failure)?.map(Box::new))
-        }
         Query::Facts(key, environment) => {
             let ask = ListPromotions {
                 state: Some("open".into()),
@@ -47,7 +36,6 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
                 tokio::try_join!(pointer, client.key_history(&key), client.all_promotions(&ask)).map_err(failure)?;
             Answer::Facts(Box::new(Facts { pointer, history, open }))
         }
-        Query::Rule(key, environment) => Answer::Rule(Box::new(client.policy_rule(&key, &environment).await.map_err(failure)?)),
         Query::Events(ask) => Answer::Events(client.audit(&ask).await.map_err(failure)?),
         Query::Verify => match verify_all(client, pins, |_, _| {}).await {
             Ok(verified) => Answer::Verified(verified.head),

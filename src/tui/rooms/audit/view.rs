@@ -122,6 +122,14 @@ fn action_role(action: &str) -> Role {
     }
 }
 
+/// The action as a narrow row says it: without the noun where the verb alone is clear.
+fn short(action: &'static str) -> &'static str {
+    match action.split_once('.') {
+        Some(("promotion" | "version" | "pointer", verb)) => verb,
+        _ => action,
+    }
+}
+
 fn row(slim: &Slim, here: bool, width: u16, look: &Look) -> Line<'static> {
     let wide = width >= 96;
     let mut row = Row::new(width, look);
@@ -132,7 +140,8 @@ fn row(slim: &Slim, here: bool, width: u16, look: &Look) -> Line<'static> {
     row = row.own(if here { ">" } else { " " }, 1, Role::Key).right(format!("#{}", slim.seq), 7, Role::Dim).pad(1);
     row = row.own(sign.to_owned(), 2, role).own(age::clock(slim.at, look.screen.offset), 9, Role::Dim);
     row = row.outside(&slim.actor, if wide { 12 } else { 8 }, Role::Strong).pad(1);
-    row = row.own(slim.action, 18, action_role(slim.action)).pad(1);
+    let (action, room) = if wide { (slim.action, 18) } else { (short(slim.action), 10) };
+    row = row.own(action, room, action_role(slim.action)).pad(1);
     row = row.outside_word(&slim.subject, Role::Text).word("  ", Role::Text);
     if !slim.environment.is_empty() {
         row = place(row, &slim.environment, look).word("  ", Role::Text);
@@ -168,7 +177,8 @@ fn dock_row(slim: &Slim, width: u16, look: &Look) -> Line<'static> {
     let number = format!("#{}", slim.seq);
     let room = width.saturating_sub(u16::try_from(number.len() + 1).unwrap_or(0));
     let mut row = Row::new(room, look).own(age::clock(slim.at, look.screen.offset), 9, Role::Dim);
-    row = row.outside(&slim.actor, 10, Role::Strong).pad(1).own(slim.action, 18, action_role(slim.action)).pad(1);
+    let (action, wide) = if width >= 96 { (slim.action, 18) } else { (short(slim.action), 10) };
+    row = row.outside(&slim.actor, 10, Role::Strong).pad(1).own(action, wide, action_role(slim.action)).pad(1);
     row = row.outside_word(&slim.subject, Role::Text).word("  ", Role::Text);
     if !slim.environment.is_empty() {
         row = place(row, &slim.environment, look).word("  ", Role::Text);

@@ -64,6 +64,10 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         state.filter.draw(frame, field, state.typing, look);
     }
     lines.push((false, header(inside.width, look)));
+    if state.loaded && mine == 0 && !state.entries.is_empty() {
+        let text = format!(" {} nothing waits for you", look.sign("✓", "ok"));
+        lines.push((false, Line::styled(text, look.style(Role::Ok))));
+    }
     let mut section = None;
     for (n, entry) in rows.iter().enumerate() {
         if section != Some(entry.section) {
