@@ -89,6 +89,9 @@ pub async fn run(_context: &Context, args: Serve) -> Done {
     let stop = CancellationToken::new();
     let Running { address, mut task } =
         start_with(&args.dir, args.database.as_deref(), args.pepper_file.as_deref(), args.listen, stop.clone()).await?;
+    if !address.ip().is_loopback() {
+        tracing::warn!("{address} is reachable from elsewhere, and tokens travel in clear: put TLS in front of it");
+    }
     tracing::info!("listening on http://{address}");
     let done = tokio::select! {
         _ = terminate.recv() => None,

@@ -40,16 +40,13 @@ pub async fn guard(State(registry): State<Arc<Registry>>, mut request: Request, 
     }
 }
 
-/// What can be decided before the handler looks at names and bodies. Verbs decide again, on the key itself.
+/// What can be decided before the handler looks at names and bodies. A change is the verb's to decide, in its transaction and on
+/// the key itself: so its refusal can be recorded.
 fn admit(snapshot: &Snapshot, caller: &Caller, row: Access) -> Result<(), Refusal> {
-    let only_kills = || Refusal::new(Code::Forbidden, "this token can only kill");
-    let only_reads = || Refusal::new(Code::Forbidden, "this token only reads");
     match row {
-        Access::Verb(Need::Kill) if caller.scope == Scope::Read => Err(only_reads()),
-        Access::Open | Access::Verb(Need::Kill) => Ok(()),
-        _ if caller.scope == Scope::Kill => Err(only_kills()),
-        Access::Verb(_) if caller.scope == Scope::Read => Err(only_reads()),
-        Access::Anyone | Access::Verb(_) => Ok(()),
+        Access::Open | Access::Verb(_) => Ok(()),
+        _ if caller.scope == Scope::Kill => Err(Refusal::new(Code::Forbidden, "this token can only kill")),
+        Access::Anyone => Ok(()),
         // Members of a group may own keys, whatever their roles; the handler looks at the key.
         Access::Read(Need::Read) if !policy::groups_of(snapshot.policy(), &caller.actor).is_empty() => Ok(()),
         Access::Read(need) => allowed(snapshot.policy(), caller, need, None, None),

@@ -1,8 +1,7 @@
-//! What the server does by itself: keeps the snapshot true, lets old promotions expire.
+//! What the server does by itself: keeps the snapshot true, lets old promotions expire, forgets old answers.
 
-use crate::model::{Actor, Scope};
-use crate::rules::access::Caller;
-use crate::snapshot;
+use crate::snapshot::{self, Snapshot, SnapshotCell};
+use crate::storage::StorageError;
 use crate::workflow::{ExpirePromotions, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,15 +39,23 @@ async fn every<F: Future<Output = ()>>(period: Duration, shutdown: CancellationT
 /// Notes that the database is there, and loads anew where it holds what was never published: a commit whose answer was
 /// lost, or another program's.
 async fn refresh(registry: Arc<Registry>) {
-    let before = registry.snapshot.get().head().seq;
+    let known = registry.snapshot.get().head();
     let head = async { registry.db.read().await?.conn().audit_head().await };
-    match head.await {
+    let reloaded = match head.await {
+        // What was published was committed before: a chain that is behind it, or another, was put there by someone else's hand.
+        Ok(head) if head.seq < known.seq || (head.seq == known.seq && head.event_id != known.event_id) => {
+            tracing::error!(found = head.seq, known = known.seq, "the chain in the database is not the one that was served");
+            reload(&registry, SnapshotCell::rewind).await
+        }
         // Commits on their way are published within the second; what is still missing then will not come by itself.
-        Ok(head) if head.seq > before && behind_after_a_while(&registry, head.seq).await => match reload(&registry).await {
-            Ok(()) => registry.snapshot.heard(registry.clock.now()),
-            Err(error) => tracing::warn!(%error, "failed to load the snapshot anew"),
-        },
-        Ok(_) => registry.snapshot.heard(registry.clock.now()),
+        Ok(head) if head.seq > known.seq && behind_after_a_while(&registry, head.seq).await => {
+            reload(&registry, SnapshotCell::replace).await
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match reloaded {
+        Ok(()) => registry.snapshot.heard(registry.clock.now()),
         Err(error) => tracing::warn!(%error, "the database is away; reads go on"),
     }
 }
@@ -58,20 +65,14 @@ async fn behind_after_a_while(registry: &Registry, seq: u64) -> bool {
     registry.snapshot.get().head().seq < seq
 }
 
-async fn reload(registry: &Registry) -> Result<(), crate::storage::StorageError> {
+async fn reload(registry: &Registry, take: impl Fn(&SnapshotCell, Snapshot)) -> Result<(), StorageError> {
     let current = registry.snapshot.get();
     let loaded = snapshot::load(&registry.db, *current.pepper()).await?;
     let seq = loaded.head().seq;
-    registry.snapshot.replace(loaded);
+    take(&registry.snapshot, loaded);
     registry.wake.send_replace(seq);
     tracing::info!(seq, "loaded the snapshot anew");
     Ok(())
-}
-
-/// The registry itself, for what nobody asks for.
-fn system(name: &str) -> Caller {
-    let actor = Actor::system(name);
-    Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
 }
 
 async fn forget(registry: Arc<Registry>) {
@@ -83,7 +84,7 @@ async fn forget(registry: Arc<Registry>) {
 /// Each run closes one promotion, with its own event, until none is left.
 async fn expire(registry: Arc<Registry>) {
     loop {
-        match registry.run(&system("expiry"), None, ExpirePromotions).await {
+        match registry.run(&ExpirePromotions::caller(), None, ExpirePromotions).await {
             Ok(answered) if answered.seq.is_some() => {}
             Ok(_) => return,
             Err(refusal) => {

@@ -68,6 +68,14 @@ impl SnapshotCell {
         }
     }
 
+    /// Takes a freshly loaded state whatever was published before: the database's chain was put back or exchanged, and what
+    /// serves must be what it says now.
+    pub fn rewind(&self, loaded: Snapshot) {
+        let mut waiting = self.waiting();
+        waiting.clear();
+        self.current.store(Arc::new(loaded));
+    }
+
     /// Whether a commit waits for one before it.
     pub fn has_gap(&self) -> bool {
         !self.waiting().is_empty()

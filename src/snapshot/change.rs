@@ -1,6 +1,6 @@
 //! What a commit changed, as after-states, and how it enters a snapshot.
 
-use super::{HeldToken, KeyState, Servable, Snapshot};
+use super::{HeldToken, KeyState, Servable, Snapshot, Written};
 use crate::model::{ChainHead, ConfigKey, Digest, EnvironmentPointer, KeyId, Policy};
 use std::sync::Arc;
 
@@ -78,18 +78,19 @@ impl Snapshot {
             }
             Change::Content(servable) => {
                 let id = servable.content.key.clone();
-                let servable: Arc<Servable> = Arc::from(servable);
+                let written = Arc::new(Written::new(*servable));
+                let digest = written.servable().digest;
                 let state = self.state_mut(&id)?;
-                match state.contents.iter_mut().find(|c| c.digest == servable.digest) {
-                    Some(held) => *held = servable,
-                    None => state.contents.push(servable),
+                match state.contents.iter_mut().find(|c| c.servable().digest == digest) {
+                    Some(held) => *held = written,
+                    None => state.contents.push(written),
                 }
                 Some(id)
             }
             Change::Quarantine(id, digest, quarantined) => {
                 let state = self.state_mut(&id)?;
-                let held = state.contents.iter_mut().find(|c| c.digest == digest)?;
-                Arc::make_mut(held).quarantined = quarantined;
+                let held = state.contents.iter_mut().find(|c| c.servable().digest == digest)?;
+                Arc::make_mut(held).mark(quarantined);
                 None
             }
         }
@@ -104,7 +105,7 @@ impl Snapshot {
         let Some(state) = self.state_mut(key) else { return };
         let KeyState { key, pointers, contents } = state;
         contents.retain(|content| {
-            let digest = Some(content.digest);
+            let digest = Some(content.servable().digest);
             key.safe_default_digest == digest || pointers.iter().any(|p| Some(p.digest) == digest || p.baseline_digest == digest)
         });
     }

@@ -1,6 +1,6 @@
 //! Reads a whole snapshot from the database, in one read transaction: one consistent state.
 
-use super::{HeldToken, KeyState, Pepper, Servable, Snapshot};
+use super::{HeldToken, KeyState, Pepper, Servable, Snapshot, Written};
 use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId};
 use crate::rules::policy;
 use crate::storage::{Conn, Db, StorageError};
@@ -81,7 +81,7 @@ fn keyed(
     }
     for content in contents {
         if let Some(state) = states.get_mut(&content.content.key) {
-            state.contents.push(Arc::new(content));
+            state.contents.push(Arc::new(Written::new(content)));
         }
     }
     states.into_iter().map(|(key, state)| (key, Arc::new(state))).collect()

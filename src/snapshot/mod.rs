@@ -8,12 +8,14 @@ mod change;
 mod load;
 pub mod meter;
 mod resolve;
+mod written;
 
 pub use cell::{Freshness, SnapshotCell};
 pub use change::Change;
 pub use load::{load, servable};
 pub use meter::Meter;
 pub use resolve::Choice;
+pub use written::Written;
 
 use crate::model::{ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Token};
 use std::collections::BTreeMap;
@@ -68,11 +70,11 @@ impl fmt::Debug for HeldToken {
 }
 
 /// Everything about one key that resolving needs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct KeyState {
     pub(crate) key: Arc<ConfigKey>,
     pub(crate) pointers: Vec<Arc<EnvironmentPointer>>,
-    pub(crate) contents: Vec<Arc<Servable>>,
+    pub(crate) contents: Vec<Arc<Written>>,
 }
 
 /// One consistent state of the registry. Cloning it is cheap.
@@ -132,8 +134,8 @@ impl Snapshot {
         self.keys.get(key).into_iter().flat_map(|state| &state.pointers)
     }
     /// A content of a key that serves or may serve at once.
-    pub fn servable(&self, key: &KeyId, digest: &Digest) -> Option<&Arc<Servable>> {
-        self.keys.get(key)?.content(digest)
+    pub fn servable(&self, key: &KeyId, digest: &Digest) -> Option<&Servable> {
+        self.keys.get(key)?.content(digest).map(Written::servable)
     }
     /// A token by its id (`cs_` and 10 letters).
     pub fn token(&self, token_id: &str) -> Option<&Arc<HeldToken>> {
@@ -165,8 +167,8 @@ impl KeyState {
     pub(crate) fn pointer(&self, environment: &Environment) -> Option<&Arc<EnvironmentPointer>> {
         self.pointers.iter().find(|p| p.environment == *environment)
     }
-    pub(crate) fn content(&self, digest: &Digest) -> Option<&Arc<Servable>> {
-        self.contents.iter().find(|c| c.digest == *digest)
+    pub(crate) fn content(&self, digest: &Digest) -> Option<&Written> {
+        self.contents.iter().find(|c| c.servable().digest == *digest).map(Arc::as_ref)
     }
 }
 

@@ -1,10 +1,12 @@
 //! `resolve(key, environment, unit)` on a snapshot: no database, no write.
 
-use super::{Servable, Snapshot};
+use super::{Snapshot, Written};
 use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Refusal, Resolution, ResolutionReason, Step};
 use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::{Chosen, Facts, resolve};
-use std::sync::Arc;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// What a unit gets, borrowing from the snapshot; [`Choice::resolution`] makes the answer of it.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub struct Choice<'a> {
     /// The pointer.
     pub pointer: &'a EnvironmentPointer,
     /// What is served; none = use the code's default.
-    pub served: Option<&'a Arc<Servable>>,
+    pub served: Option<&'a Written>,
     /// Why.
     pub reason: ResolutionReason,
     /// The unit's bucket, where one decided.
@@ -41,7 +43,7 @@ impl Snapshot {
         let Some(pointer) = state.pointer(environment) else { return Ok(None) };
         let unit_hash = unit.map(|unit| unit_hash(&self.pepper.0, state.key.unit_type, unit)).transpose()?;
         // A digest that has no content here cannot be served, so it counts as one that may not.
-        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
+        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.servable().quarantined);
         let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, unit_hash: unit_hash.as_deref(), explain };
         let Chosen { digest, reason, bucket, steps } = resolve(&facts);
         let served = digest.and_then(|digest| state.content(&digest));
@@ -52,7 +54,7 @@ impl Snapshot {
 impl Choice<'_> {
     /// The answer, content and fragment bodies included.
     pub fn resolution(&self, stale: bool) -> Resolution {
-        let served = self.served;
+        let served = self.served.map(Written::servable);
         Resolution {
             key_id: self.key.key_id.clone(),
             environment: self.pointer.environment.clone(),
@@ -69,6 +71,60 @@ impl Choice<'_> {
             steps: self.steps.clone(),
         }
     }
+
+    /// The JSON of [`Choice::resolution`], without writing the content again.
+    ///
+    /// # Errors
+    /// None: every part is plain data.
+    pub fn json(&self, stale: bool) -> serde_json::Result<Vec<u8>> {
+        let content = self.served.map(Written::content_json);
+        let mut bytes = Vec::with_capacity(512 + content.map_or(0, |content| content.get().len()));
+        let answer = Answer {
+            key_id: &self.key.key_id,
+            environment: &self.pointer.environment,
+            digest: self.served.map(|written| written.servable().digest),
+            reason: self.reason,
+            variant: None,
+            content,
+            fragments: self
+                .served
+                .map_or(Fragments::None(BTreeMap::new()), |written| Fragments::Written(written.fragments_json())),
+            revision: self.pointer.revision,
+            killed: self.pointer.killed,
+            stale,
+            bucket: self.bucket,
+            unit_hash: self.unit_hash.as_deref(),
+            steps: &self.steps,
+        };
+        serde_json::to_writer(&mut bytes, &answer)?;
+        Ok(bytes)
+    }
+}
+
+/// [`Resolution`] with the parts that were written before.
+#[derive(Serialize)]
+struct Answer<'a> {
+    key_id: &'a KeyId,
+    environment: &'a Environment,
+    digest: Option<Digest>,
+    reason: ResolutionReason,
+    variant: Option<&'a str>,
+    content: Option<&'a RawValue>,
+    fragments: Fragments<'a>,
+    revision: i64,
+    killed: bool,
+    stale: bool,
+    bucket: Option<u16>,
+    unit_hash: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Step]>::is_empty")]
+    steps: &'a [Step],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Fragments<'a> {
+    Written(&'a RawValue),
+    None(BTreeMap<String, String>),
 }
 
 #[cfg(test)]
@@ -79,8 +135,9 @@ mod tests {
 
     fn reasons(snapshot: &Snapshot, key: &KeyId) -> (ResolutionReason, Option<Digest>) {
         let choice = snapshot.resolve(key, &prod(), Some("u1"), false).unwrap().unwrap();
-        assert_eq!(choice.served.map(|s| s.digest), choice.resolution(false).digest);
-        (choice.reason, choice.served.map(|s| s.digest))
+        let digest = choice.served.map(|written| written.servable().digest);
+        assert_eq!(digest, choice.resolution(false).digest);
+        (choice.reason, digest)
     }
 
     #[test]
@@ -117,6 +174,9 @@ mod tests {
             let explained = half.resolve(&key, &prod(), Some(&unit), true).unwrap().unwrap();
             assert_eq!((plain.reason, plain.bucket), (explained.reason, explained.bucket));
             assert!(plain.steps.is_empty() && !explained.steps.is_empty());
+            for choice in [plain, explained] {
+                assert_eq!(choice.json(true).unwrap(), serde_json::to_vec(&choice.resolution(true)).unwrap());
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What a unit gets: answered from the snapshot, without a database, without a write.
 
-use crate::model::{Environment, KeyId, Refusal, Resolution};
+use crate::model::{Environment, KeyId, Refusal};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::server::extract::{Names, NoQuery, Sent};
-use crate::server::respond::{Answer, shown};
-use crate::snapshot::{Freshness, Snapshot};
+use crate::server::middleware::internal;
+use crate::server::respond::{Answer, json};
+use crate::snapshot::Freshness;
 use crate::wire::pointers::Resolve;
 use crate::workflow::Registry;
 use axum::extract::State;
@@ -42,23 +43,14 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
     let now = registry.clock.now();
     let snapshot = registry.snapshot.get();
     let stale = registry.snapshot.freshness(now) == Freshness::Stale;
-    let resolution = resolution(&snapshot, caller, (&key, &environment), unit, explained, stale)?;
+    let row = snapshot.key(&key).ok_or_else(Refusal::not_found)?;
+    allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(&environment))?;
+    let choice = snapshot.resolve(&key, &environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
     if !explained {
         registry.meter.count(&key, &environment, &caller.actor, now);
     }
-    Ok(shown(&resolution))
-}
-
-fn resolution(
-    snapshot: &Snapshot,
-    caller: &Caller,
-    (key, environment): (&KeyId, &Environment),
-    unit: Option<&str>,
-    explained: bool,
-    stale: bool,
-) -> Result<Resolution, Refusal> {
-    let row = snapshot.key(key).ok_or_else(Refusal::not_found)?;
-    allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(environment))?;
-    let choice = snapshot.resolve(key, environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
-    Ok(choice.resolution(stale))
+    choice.json(stale).map(json).map_err(|error| {
+        tracing::error!(%error, "failed to write an answer");
+        internal().into()
+    })
 }

@@ -82,7 +82,8 @@ pub async fn show(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let digest: Digest = names.get("digest")?;
     let mut sight = Sight::begin(&registry, caller).await?;
     let version = sight.version(&digest).await?;
-    record(&registry, &sight, &version).await?;
+    let key = sight.key(&version.key_id).await?;
+    let mut sight = record(&registry, sight, &key, &[digest]).await?;
     Ok(shown(&view(&mut sight, version).await?))
 }
 
@@ -93,16 +94,22 @@ pub async fn by_selector(State(registry): State<Arc<Registry>>, caller: Caller, 
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&key).await?;
     let version = select(&mut sight, &key, &selector).await?;
-    record(&registry, &sight, &version).await?;
+    let mut sight = record(&registry, sight, &key, &[version.digest]).await?;
     Ok(shown(&view(&mut sight, version).await?))
 }
 
-/// Records the read of a confidential text. What cannot be recorded is not shown.
-async fn record(registry: &Registry, sight: &Sight, version: &Version) -> Result<(), Refusal> {
-    if sight.snapshot.key(&version.key_id).is_some_and(|key| key.confidential) {
-        registry.run(&sight.caller, None, RecordRead { digest: version.digest }).await?;
+/// Records the read of confidential texts; what cannot be recorded is not shown. The read that is open is closed meanwhile: who
+/// waits for a second connection with one in hand can wait for ever.
+async fn record(registry: &Registry, sight: Sight, key: &ConfigKey, digests: &[Digest]) -> Result<Sight, Refusal> {
+    if !key.confidential {
+        return Ok(sight);
     }
-    Ok(())
+    let caller = sight.caller.clone();
+    drop(sight);
+    for digest in digests {
+        registry.run(&caller, None, RecordRead { digest: *digest }).await?;
+    }
+    Sight::begin(registry, caller).await
 }
 
 async fn view(sight: &mut Sight, version: Version) -> Result<VersionView, Refusal> {
@@ -166,8 +173,7 @@ pub async fn diff(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let key = sight.key(&key).await?;
     let from = select(&mut sight, &key, &from).await?;
     let to = select(&mut sight, &key, &to).await?;
-    record(&registry, &sight, &from).await?;
-    record(&registry, &sight, &to).await?;
+    let mut sight = record(&registry, sight, &key, &[from.digest, to.digest]).await?;
     let (from, from_bodies) = content(&mut sight, &from.digest).await?;
     let (to, to_bodies) = content(&mut sight, &to.digest).await?;
     drop(sight);
