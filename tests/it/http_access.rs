@@ -196,3 +196,41 @@ async fn a_confidential_key_is_not_there_for_those_who_may_not_know_of_it() {
     assert_eq!(filtered["items"], json!([]));
     assert_eq!(served.get("ana", &format!("/v1/keys/{hidden}")).await.good()["key_id"], hidden);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_confidential_text_is_an_event_once_an_hour_and_other_reads_are_none() {
+    let served = Served::start().await;
+    let made = json!({ "key_id": "support.secret", "owning_group": "owners", "confidential": true });
+    served.post("dee", "/v1/keys", made).await.good();
+    served.key(KEY).await;
+    let (secret, open) = (served.version("support.secret", "A secret.").await, served.version(KEY, "A greeting.").await);
+    let before = served.head().await;
+    served.get("ana", &format!("/v1/versions/{open}")).await.good();
+    assert_eq!(served.head().await, before);
+    for path in [format!("/v1/versions/{secret}"), "/v1/keys/support.secret/versions/v1".into(), format!("/v1/versions/{secret}")]
+    {
+        served.get("ana", &path).await.good();
+        assert_eq!(served.head().await, before + 1, "{path}");
+    }
+    served.get("bob", "/v1/keys/support.secret/diff?from=v1&to=v1").await.good();
+    assert_eq!(served.head().await, before + 2, "another reader");
+    served.get("rita", &format!("/v1/versions/{secret}")).await.refused();
+    assert_eq!(served.head().await, before + 2, "what was not shown was not read");
+    let event = served.get("ana", &format!("/v1/audit?after={before}&limit=1")).await.good()["items"][0].clone();
+    assert_eq!((&event["action"], &event["actor"]), (&json!("content.read"), &json!("person:ana")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_attempt_at_a_protected_act_is_an_event() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "A greeting.").await;
+    served.into_dev(KEY, &digest).await;
+    for who in ["rita", "carol-read", "dee"] {
+        let before = served.head().await;
+        let refused = served.act(who, KEY, "dev", "kill", json!({ "reason": "test" })).await;
+        assert_eq!(refused.refused(), (403, "forbidden".into()), "{who}");
+        let event = served.get("audi", &format!("/v1/audit?after={before}")).await.good()["items"][0].clone();
+        assert_eq!(event["action"], "access.denied", "{who}");
+    }
+}

@@ -1,6 +1,7 @@
 //! A change from its draft to a rollback, over HTTP; the chain that it leaves; the kill switch on a registry that was tampered with.
 
-use crate::support::registry::Served;
+use crate::support::registry::{POLICY, Served};
+use countersign::clock::Clock;
 use countersign::model::{AuditEvent, ChainHead, Digest, Timestamp};
 use countersign::rules::chain;
 use serde_json::json;
@@ -192,5 +193,49 @@ async fn pages_of_every_list_join_to_the_whole() {
         let all: Vec<String> = all["items"].as_array().unwrap().iter().map(ToString::to_string).collect();
         assert_eq!((seen.len(), &seen), (whole, &all), "{path}");
         assert_eq!(served.get("rita", &format!("{path}cursor=zz")).await.problem().2, "cursor");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_works_on_a_database_whose_chain_was_put_back() {
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "The first greeting.").await;
+    served.into_dev(KEY, &digest).await;
+    let file = served.dir.path().join("registry.db");
+    let pool = sqlx::SqlitePool::connect(&format!("sqlite:{}", file.display())).await.unwrap();
+    for sql in [
+        "DROP TRIGGER audit_event_no_delete",
+        "DELETE FROM audit_event WHERE seq > 2",
+        "UPDATE audit_head SET seq = 2, event_id = (SELECT event_id FROM audit_event WHERE seq = 2)",
+    ] {
+        sqlx::query(sql).execute(&pool).await.unwrap();
+    }
+    served.act("olga", KEY, "dev", "kill", json!({ "reason": "safety" })).await.good();
+    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+    while served.resolve(KEY, "dev", "u").await["reason"] != "killed_no_default" {
+        assert!(tokio::time::Instant::now() < until, "the kill takes effect");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_go_on_while_the_database_is_away_and_say_when_they_are_stale() {
+    let clock = Clock::fixed("2026-11-30T12:00:00Z".parse().unwrap());
+    let served = Served::on(POLICY, clock.clone()).await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "The first greeting.").await;
+    served.into_dev(KEY, &digest).await;
+    served.registry.db.close().await;
+    let got = served.resolve(KEY, "dev", "u").await;
+    assert_eq!((&got["digest"], &got["stale"]), (&json!(digest), &json!(false)));
+    assert_eq!(served.get("nobody", "/readyz").await.status, 200);
+    clock.set(clock.now().plus_seconds(60));
+    let got = served.resolve(KEY, "dev", "u").await;
+    assert_eq!((&got["digest"], &got["stale"]), (&json!(digest), &json!(true)), "the last good state, marked");
+    assert_eq!(served.get("rita", "/v1/policy").await.status, 200);
+    for (method, path) in [("GET", "/readyz"), ("GET", "/readyz/write"), ("GET", "/v1/keys"), ("POST", "/v1/keys")] {
+        let body = json!({ "key_id": "support.other", "owning_group": "owners" });
+        let request = served.request("dee", method.parse().unwrap(), path).json(&body);
+        assert_eq!(crate::support::registry::said(request).await.refused(), (503, "unavailable".into()), "{path}");
     }
 }

@@ -168,17 +168,22 @@ impl Served {
 
     /// The same with another policy.
     pub async fn with_policy(policy: &str) -> Self {
+        Self::on(policy, Clock::System).await
+    }
+
+    /// The same on another clock.
+    pub async fn on(policy: &str, clock: Clock) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(&format!("sqlite:{}", dir.path().join("registry.db").display())).await.unwrap();
         db.migrate().await.unwrap();
         let pepper = Pepper([7; 32]);
-        let registry = Registry::load(db.clone(), pepper, Clock::System).await.unwrap();
+        let registry = Registry::load(db.clone(), pepper, clock.clone()).await.unwrap();
         let actor = Actor::system("init");
         let caller = Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full };
         let found = FoundRegistry { policy: policy.into(), name: "test".into(), pepper: pepper.fingerprint().to_string() };
         registry.run(&caller, None, found).await.unwrap();
-        put_tokens(&db).await;
-        let registry = Arc::new(Registry::load(db, pepper, Clock::System).await.unwrap());
+        put_tokens(&db, clock.now()).await;
+        let registry = Arc::new(Registry::load(db, pepper, clock.clone()).await.unwrap());
         Self::serve(registry, dir).await
     }
 
@@ -226,8 +231,7 @@ pub async fn said(request: RequestBuilder) -> Said {
     Said { status, headers, text: response.text().await.unwrap() }
 }
 
-async fn put_tokens(db: &Db) {
-    let now = Clock::System.now();
+async fn put_tokens(db: &Db, now: Timestamp) {
     let mut tx = db.begin().await.unwrap();
     for (name, actor, scope) in PEOPLE {
         let text = token_of(name);
@@ -240,7 +244,7 @@ async fn put_tokens(db: &Db) {
             scope: *scope,
             note: String::new(),
             created_at: now,
-            expires_at: if name.ends_with("expired") { Timestamp(1) } else { now.plus_seconds(3600) },
+            expires_at: if name.ends_with("expired") { now } else { now.plus_seconds(3600) },
             revoked_at: None,
         };
         tx.conn().token_put(&token, &sha256(text.as_bytes())).await.unwrap();
