@@ -34,3 +34,10 @@ impl Written {
         self.servable.quarantined = quarantined;
     }
 }
+
+impl std::ops::Deref for Written {
+    type Target = Servable;
+    fn deref(&self) -> &Servable {
+        &self.servable
+    }
+}

@@ -4,7 +4,9 @@ use super::db::Conn;
 use super::error::StorageError;
 use crate::model::AuditEvent;
 
-const PUT: &str = "INSERT INTO outbox (seq, action, subject) VALUES ($1, $2, $3)";
+/// A number that was there before belongs to a chain that was put back: what happens now is what followers are to be told.
+const PUT: &str = "INSERT INTO outbox (seq, action, subject) VALUES ($1, $2, $3) ON CONFLICT (seq) DO UPDATE SET \
+    action = excluded.action, subject = excluded.subject";
 
 pub(super) const ALL: &[&str] = &[PUT];
 
