@@ -8,6 +8,7 @@ mod error;
 mod fragments;
 mod keys;
 mod pages;
+mod patrol;
 mod people;
 pub mod pins;
 mod pointers;

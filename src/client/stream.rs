@@ -1,5 +1,6 @@
 //! Following a registry: each event once, in order, verified; lost connections come back by themselves.
 
+use super::patrol::{self, Patrol};
 use super::pins::Pins;
 use super::verify::{self, Contact, VerifyError};
 use super::{Client, ClientError, sse};
@@ -60,7 +61,8 @@ impl Stream for Following {
 /// remembered across processes; without, only while this stream lives.
 pub fn follow(client: Client, pins: Option<Pins>) -> Following {
     let (sender, receiver) = mpsc::channel(1024);
-    let mut follower = Follower { client, pins, sender, known: None, trust: Trust::Unknown, heard: 0, kept: 0 };
+    let mut follower =
+        Follower { client, pins, sender, known: None, trust: Trust::Unknown, heard: 0, kept: 0, beats: 0, patrol: Patrol::new() };
     tokio::spawn(async move { follower.run().await });
     Following { receiver }
 }
@@ -89,6 +91,9 @@ struct Follower {
     heard: u64,
     /// The number of the pin that was last written.
     kept: u64,
+    /// Heartbeats since the patrol's last round.
+    beats: u32,
+    patrol: Patrol,
 }
 
 /// Why a connection ended.
@@ -250,6 +255,7 @@ impl Follower {
     async fn heartbeat(&mut self, head: ChainHead) -> Result<(), End> {
         if self.trust == Trust::Verifying {
             self.compare(&head).await?;
+            self.walk().await?;
         }
         self.heard = head.seq;
         self.keep();
@@ -269,6 +275,18 @@ impl Follower {
         }
         // One heartbeat may overtake the event that it speaks of; a second one does not.
         if self.heard > known.head.seq { self.fill(self.heard).await } else { Ok(()) }
+    }
+
+    /// Now and then looks at the old part of the chain again.
+    async fn walk(&mut self) -> Result<(), End> {
+        self.beats = (self.beats + 1) % patrol::BEATS;
+        let Some(known) = self.known.as_ref().filter(|_| self.beats == 0 && self.trust == Trust::Verifying) else {
+            return Ok(());
+        };
+        match self.patrol.round(&self.client, known).await {
+            Ok(()) => Ok(()),
+            Err(at) => self.alarm(at).await,
+        }
     }
 
     /// Remembers the verified head, when it moved. A full disk must not stop the stream.

@@ -10,7 +10,7 @@ use crate::wire::world::ListAudit;
 const PAGE: u32 = 1000;
 
 /// Before the first event.
-const EMPTY: ChainHead = ChainHead { seq: 0, event_id: Digest::ZERO, at: Timestamp(0) };
+pub(super) const EMPTY: ChainHead = ChainHead { seq: 0, event_id: Digest::ZERO, at: Timestamp(0) };
 
 /// Why the chain could not be verified.
 #[derive(Debug, thiserror::Error)]

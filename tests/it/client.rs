@@ -141,6 +141,31 @@ async fn a_stream_remembers_what_it_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_old_event_that_is_changed_under_an_open_stream_is_an_alarm() {
+    use sqlx::Connection as _;
+    let served = Served::start().await;
+    served.key("support.a").await;
+    let old = served.head().await;
+    served.key("support.b").await;
+    let mut stream = follow(client(served.address, "ana"), None);
+    next(&mut stream, |told| matches!(told, Followed::Connected(Some(_))).then_some(())).await;
+    let file = served.dir.path().join("registry.db");
+    let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.unwrap();
+    sqlx::raw_sql("DROP TRIGGER audit_event_no_update").execute(&mut conn).await.unwrap();
+    let forge = format!("UPDATE audit_event SET actor = 'person:eve' WHERE seq = {old}");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(forge)).execute(&mut conn).await.unwrap();
+    let wait = async {
+        loop {
+            if let Some(Followed::Broken(at)) = stream.next().await {
+                return at;
+            }
+        }
+    };
+    let at = tokio::time::timeout(Duration::from_secs(30), wait).await.expect("no alarm");
+    assert_eq!(at.seq, old);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_told_so_and_the_stream_tries_again() {
     let served = Served::start().await;
     let mut stream = follow(Client::new(&format!("http://{}", served.address), Some("cs_none")).unwrap(), None);
