@@ -2,7 +2,7 @@
 
 mod reader;
 
-use crate::model::{Code, Content, Digest, Refusal};
+use crate::model::{Content, Digest, Refusal};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::Digest as _;
@@ -55,9 +55,8 @@ pub fn fragment_digest(name: &str, body: &str) -> Digest {
 /// # Errors
 /// `invalid` with the JSON pointer of the first such text.
 pub fn refuse_nul(value: &Value, except: &[&str]) -> Result<(), Refusal> {
-    nul_at(value, &mut String::new(), except).map_or(Ok(()), |path| {
-        Err(Refusal::invalid(path, "the text contains U+0000, which may only stand in content").hint("remove the character"))
-    })
+    nul_at(value, &mut String::new(), except)
+        .map_or(Ok(()), |path| Err(Refusal::invalid(path, "holds U+0000, which only content may").hint("take the character out")))
 }
 
 fn nul_at(value: &Value, path: &mut String, except: &[&str]) -> Option<String> {
@@ -95,17 +94,10 @@ pub fn push_pointer(path: &mut String, step: &str) {
     }
 }
 
-/// Reads an envelope from strict JSON: what every body that reaches the registry goes through.
-///
-/// # Errors
-/// `malformed_json` as [`parse_strict`]; `invalid` where the JSON does not fit the envelope.
-pub fn read_as<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_value(parse_strict(bytes)?).map_err(|e| Refusal::new(Code::Invalid, e.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Code;
     use proptest::prelude::*;
 
     fn refused(json: impl AsRef<[u8]>) -> (String, String) {

@@ -316,6 +316,8 @@ second_admin = false
         ("[policy]", "[polizei]", "line 46: `polizei` is unknown here"),
         ("[policy]", "[policy", "line 46: not TOML"),
         ("[gate.toxicity]", "[gate.toxicity]\n[gate.toxicity]", "line 31: not TOML"),
+        ("after = \"dev\"", "alias = \"dev\"", "line 5: the alias \"dev\" already names another environment"),
+        ("name = \"dev\"", "name = \"dev\"\nalias = \"staging\"", "line 6: the alias \"staging\" already names"),
     ];
 
     #[test]

@@ -51,6 +51,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
             declared_json(&parts.headers)?;
             canonical::parse_strict(&bytes)?
         };
+        // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
+        canonical::refuse_nul(&value, &["/content", "/body"])?;
         let digest = canonical::digest_of(&value);
         Ok(Self { value: typed(value)?, digest })
     }
@@ -114,6 +116,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Names {
         let params = RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|_| Refusal::invalid("path", "the path is not percent-encoded UTF-8"))?;
+        if let Some((name, _)) = params.iter().find(|(_, value)| value.contains('\0')) {
+            return Err(Refusal::invalid(name, "holds U+0000").into());
+        }
         Ok(Self(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
     }
 }
@@ -191,7 +196,10 @@ fn escape(name: &str) -> String {
 fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
     let unreadable = |_| Refusal::invalid("query", "the query is not name=value pairs");
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unreadable)?;
-    for (at, (name, _)) in pairs.iter().enumerate() {
+    for (at, (name, value)) in pairs.iter().enumerate() {
+        if value.contains('\0') {
+            return Err(Refusal::invalid(name, "holds U+0000"));
+        }
         if pairs[..at].iter().any(|(earlier, _)| earlier == name) {
             return Err(Refusal::invalid(name, "is given twice"));
         }

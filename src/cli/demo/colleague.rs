@@ -19,7 +19,7 @@ use std::time::Duration;
 const OWN: &str = "search.suggest.chips";
 /// Between two acts at first, and once the demo has run for a while.
 const BRISK: Duration = Duration::from_secs(8);
-const CALM: Duration = Duration::from_secs(60);
+const CALM: Duration = Duration::from_mins(1);
 /// How many acts are brisk.
 const BRISK_ACTS: usize = 80;
 /// Between two resolves.

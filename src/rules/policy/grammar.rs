@@ -31,6 +31,9 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     let mut environments = Vec::new();
     for table in document.tables("environment")? {
         let read = environment(&table, &names)?;
+        if let Some(alias) = shared_alias(&environments, &read) {
+            return Err(table.wrong(format_args!("the alias {alias:?} already names another environment")));
+        }
         names.environments.push(read.name.clone());
         environments.push(read);
     }
@@ -40,6 +43,14 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     let roles = document.tables("role")?.iter().map(|table| role(table, &names)).collect::<Result<_, _>>()?;
     let persons = persons(&document)?;
     Ok(Policy { source: source.to_owned(), environments, gates, groups, roles, persons })
+}
+
+/// An alias or name of `new` that an environment before it has already.
+fn shared_alias(before: &[EnvironmentPolicy], new: &EnvironmentPolicy) -> Option<String> {
+    let alias = |environment: &EnvironmentPolicy| environment.fields.alias.clone();
+    let taken = |name: &String| before.iter().any(|other| other.name == *name || other.fields.alias.as_ref() == Some(name));
+    let own = alias(new).filter(|name| taken(name) || *name == new.name);
+    own.or_else(|| before.iter().filter_map(alias).find(|name| *name == new.name))
 }
 
 /// Names that others refer to; environments as far as they have been read, in order.

@@ -39,23 +39,28 @@ const RESERVED: &[&str] = &[
     "varargs",
 ];
 
-/// Members that every mapping has in Python, or every object in JavaScript, whatever it holds.
+/// Members that every mapping has in Python, or every object in JavaScript, whatever it holds; and words that nunjucks reads
+/// as literals wherever they stand.
 const BUILT_IN_MEMBERS: &[&str] = &[
     "clear",
     "constructor",
     "copy",
+    "false",
     "fromkeys",
     "get",
     "hasOwnProperty",
     "isPrototypeOf",
     "items",
     "keys",
+    "none",
+    "null",
     "pop",
     "popitem",
     "propertyIsEnumerable",
     "setdefault",
     "toLocaleString",
     "toString",
+    "true",
     "update",
     "valueOf",
     "values",
@@ -308,7 +313,7 @@ impl Walk<'_> {
             return self.wrong(span, format_args!("the member {name:?} begins with an underscore"));
         }
         if BUILT_IN_MEMBERS.contains(&name) {
-            return self.wrong(span, format_args!("the member {name:?} is a function to some readers; choose another name"));
+            return self.wrong(span, format_args!("the member {name:?} is something else to some readers; choose another name"));
         }
         if !matches!(of, Expr::Var(_) | Expr::GetAttr(_)) {
             return self.outside(span, "a member of anything but a variable is");
