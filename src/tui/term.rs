@@ -168,8 +168,8 @@ impl Painter {
 
     /// Waits a moment for the frame in flight, so that nothing is written after the terminal was left.
     pub(crate) fn settle(&mut self) {
-        if self.in_flight {
-            let _ = self.drained.recv_timeout(Duration::from_millis(30));
+        // One that is late stays in flight: a frame given to a painter that is not free would be lost.
+        if self.in_flight && self.drained.recv_timeout(Duration::from_millis(30)).is_ok() {
             self.in_flight = false;
         }
     }

@@ -5,12 +5,13 @@
 
 use super::arming::Moment;
 use super::sending::{Outcome, Sending, Stage};
-use crate::model::{Environment, KeyId};
+use crate::model::{Environment, KeyId, Subject};
 use crate::tui::effect::{Call, Done, Effect, Failure};
 use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg, Notice};
 use crate::tui::state::Cx;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// An act as it is kept on disk.
@@ -49,6 +50,8 @@ pub(crate) struct Act {
     snoozed: bool,
     /// What the last attempt came to.
     pub(crate) last: Option<Failure>,
+    /// When it was first sent.
+    sent_at: Moment,
 }
 
 /// Texts that were not sent, and acts that were not answered.
@@ -56,6 +59,38 @@ pub(crate) struct Act {
 pub(crate) struct Desk {
     texts: BTreeMap<String, String>,
     acts: Vec<Act>,
+    numbers: Numbers,
+}
+
+/// Numbers of audit events for answers that carry none: the stream tells them, before the answer or after it.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The person's own newest events: when they came, what they are about, their number.
+    mine: VecDeque<(Moment, String, u64)>,
+    /// What was said without its number: about what, and until when the number is worth saying.
+    open: Option<(String, String, Moment)>,
+}
+
+impl Numbers {
+    /// An event of the person's own; a notice that waited for its number.
+    fn note(&mut self, subject: &str, seq: u64, now: Moment) -> Option<Notice> {
+        self.mine.push_back((now, subject.to_owned(), seq));
+        if self.mine.len() > 16 {
+            self.mine.pop_front();
+        }
+        let (about, _, until) = self.open.as_ref()?;
+        if about != subject || now > *until {
+            return None;
+        }
+        self.open.take().map(|(_, text, _)| Notice::done(text, Some(seq)))
+    }
+
+    /// The number of an act about `subject` that was sent at `sent`, where it is known; else `text` waits for it.
+    fn find(&mut self, subject: String, text: &str, sent: Moment, now: Moment) -> Option<u64> {
+        let known = self.mine.iter().rev().find(|(at, about, _)| *about == subject && *at >= sent).map(|event| event.2);
+        self.open = known.is_none().then(|| (subject, text.to_owned(), now + Duration::from_secs(5)));
+        known
+    }
 }
 
 impl Desk {
@@ -69,10 +104,11 @@ impl Desk {
                 watched: false,
                 snoozed: false,
                 last: None,
+                sent_at: now,
                 kept,
             })
             .collect();
-        Self { texts, acts }
+        Self { texts, acts, numbers: Numbers::default() }
     }
 
     /// The draft kept under `name`.
@@ -105,7 +141,7 @@ impl Desk {
         let send = Effect::Send { ticket: kept.ticket, call: Box::new(kept.call.clone()) };
         let keep = self.keep(&name(kept.ticket), serde_json::to_string(&kept).ok());
         self.acts.retain(|act| act.kept.ticket != kept.ticket);
-        self.acts.push(Act { kept, sending, watched, snoozed: false, last: None });
+        self.acts.push(Act { kept, sending, watched, snoozed: false, last: None, sent_at: now });
         vec![keep, send]
     }
 
@@ -153,6 +189,11 @@ impl Desk {
                 self.back(cx)
             }
             Msg::Followed(Followed::Heartbeat(_)) => self.back(cx),
+            Msg::Followed(Followed::Audit(event)) => {
+                let body = event.body.as_ref().filter(|body| cx.session.me.as_ref().is_some_and(|me| me.actor == body.actor));
+                let late = body.and_then(|body| self.numbers.note(&body.subject.0, event.seq, cx.steady));
+                late.map(tell).into_iter().collect()
+            }
             Msg::Ticked => self.acts.iter_mut().filter_map(|act| act.send_if_due(cx.steady)).collect(),
             _ => Vec::new(),
         }
@@ -194,11 +235,12 @@ impl Desk {
                 return effects;
             }
             Outcome::Done => {
-                let (text, seq) = match receipt {
-                    Ok(receipt) => (said(&act.kept.done, &receipt.done), receipt.seq),
-                    Err(_) => (act.kept.done.clone(), None),
-                };
-                effects.push(tell(Notice::done(text, seq)));
+                if let Ok(receipt) = receipt {
+                    let text = said(&act.kept.done, &receipt.done);
+                    let (about, sent) = (subject(&act.kept.call, &receipt.done), act.sent_at);
+                    let seq = receipt.seq.or_else(|| self.numbers.find(about?, &text, sent, cx.steady));
+                    effects.push(tell(Notice::done(text, seq)));
+                }
             }
             Outcome::Conflict | Outcome::Failed if !act.watched => {
                 let why = act.last.as_ref().map_or_else(String::new, |failure| failure.text.clone());
@@ -227,7 +269,28 @@ fn said(done: &str, what: &Done) -> String {
             let worked = outcomes.iter().filter(|o| o.problem.is_none()).count();
             format!("{done}: {worked} of {}", outcomes.len())
         }
+        Done::Version(version) if done.starts_with("saved ") => {
+            format!("{done} v{} {} ({}): S submits it", version.number, version.digest.short(), version.state)
+        }
         _ => done.to_owned(),
+    }
+}
+
+/// What the audit event of an act is about, where the answer does not number it.
+fn subject(call: &Call, done: &Done) -> Option<String> {
+    match (call, done) {
+        (_, Done::Submitted(submitted)) if submitted.promotion.is_some() => {
+            submitted.promotion.as_ref().map(|promotion| Subject::promotion(promotion.promotion_id).0)
+        }
+        (_, Done::Promotion(promotion)) => Some(Subject::promotion(promotion.promotion_id).0),
+        (Call::Vote(id, _) | Call::Withdraw(id, _) | Call::Review(id, _) | Call::Note(id, _), _) => {
+            Some(Subject::promotion(*id).0)
+        }
+        (Call::Save(..), Done::Version(version)) => Some(Subject::digest(&version.digest).0),
+        (Call::Submit(digest, _) | Call::Discard(digest, _) | Call::Quarantine(digest, _) | Call::Lift(digest, _), _) => {
+            Some(Subject::digest(digest).0)
+        }
+        _ => None,
     }
 }
 

@@ -7,9 +7,10 @@ use super::known::{Known, said};
 use super::sending::Stage;
 use super::spec::{self, Ask, Spec};
 use super::start::{draft_name, queries};
-use super::{approve, open, pointer, wake_at};
+use super::{approve, draft, open, pointer, wake_at};
 use crate::model::{Environment, Timestamp};
 use crate::tui::effect::{Effect, Failure, Slot};
+use crate::tui::field::Field;
 use crate::tui::keymap::{Key, KeyCode, Press};
 use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg};
 use crate::tui::state::Cx;
@@ -193,11 +194,15 @@ impl Dialog {
 
     /// Facts that were read: shown, pinned, compared with what was pinned.
     fn read(&mut self, answer: &crate::tui::effect::Answer, cx: &Cx) {
-        let known = &mut self.known;
-        if !known.take(answer) {
+        let first = self.known.version.is_none();
+        if !self.known.take(answer) {
             return;
         }
         self.unread = None;
+        let content = self.known.version.as_ref().and_then(|view| view.content.as_ref());
+        if let (Some(body), Some(content)) = (self.form.body.as_mut().filter(|body| first && body.is_blank()), content) {
+            *body = body.clone().with(&draft::body_of(content));
+        }
         self.find_promotion();
         if !self.is_complete() {
             return;
@@ -321,25 +326,25 @@ impl Dialog {
             KeyCode::BackTab => self.form.step(true),
             KeyCode::F(5) => self.arming.accept(),
             KeyCode::Char('r') if key.ctrl => self.arming.accept(),
-            KeyCode::Char('g') if key.ctrl => out.effects.extend(self.form.why.as_ref().map(|why| Effect::Edit(why.text()))),
+            KeyCode::Char('g') if key.ctrl => out.effects.extend(self.written().map(|field| Effect::Edit(field.text()))),
             KeyCode::Enter if self.form.focus == Focus::Cancel => out.close |= pressed,
             KeyCode::Enter if self.form.focus == Focus::Act => {
                 if pressed {
                     self.submit(cx, out);
                 }
             }
-            KeyCode::Enter if self.form.focus != Focus::Why => self.form.step(false),
-            KeyCode::PageDown if self.form.focus != Focus::Why => self.scroll = self.scroll.saturating_add(5),
-            KeyCode::PageUp if self.form.focus != Focus::Why => self.scroll = self.scroll.saturating_sub(5),
+            KeyCode::Enter if !self.form.is_writing() => self.form.step(false),
+            KeyCode::PageDown if !self.form.is_writing() => self.scroll = self.scroll.saturating_add(5),
+            KeyCode::PageUp if !self.form.is_writing() => self.scroll = self.scroll.saturating_sub(5),
             _ if self.form.focus == Focus::Token => self.token_key(key, cx),
-            KeyCode::Char(c @ ('[' | ']')) if self.form.focus != Focus::Why && self.form.focus != Focus::Share => {
+            KeyCode::Char(c @ ('[' | ']')) if !self.form.is_writing() && self.form.focus != Focus::Share => {
                 self.other_place(c == ']', cx)
             }
             KeyCode::Left | KeyCode::Right if matches!(self.form.focus, Focus::Cancel | Focus::Act) => {
                 self.form.focus = if self.form.focus == Focus::Act { Focus::Cancel } else { Focus::Act };
             }
             _ => {
-                if self.form.key(key) && self.form.focus == Focus::Why {
+                if self.form.key(key) && self.form.is_writing() {
                     out.effects.push(self.keep(cx));
                 }
             }
@@ -389,9 +394,9 @@ impl Dialog {
             return;
         }
         match self.form.focus {
-            Focus::Why => {
-                if let Some(why) = self.form.why.as_mut() {
-                    why.paste(text);
+            Focus::Why | Focus::Body => {
+                if let Some(field) = self.writing() {
+                    field.paste(text);
                     out.effects.push(self.keep(cx));
                 }
             }
@@ -402,16 +407,29 @@ impl Dialog {
     }
 
     fn edited(&mut self, text: &str, cx: &mut Cx, out: &mut Outcome) {
-        if let Some(why) = self.form.why.as_mut() {
-            *why = why.clone().with(text.trim_end());
+        let is_body = self.form.body.is_some() && self.form.focus != Focus::Why;
+        if let Some(field) = self.writing() {
+            *field = field.clone().with(if is_body { text } else { text.trim_end() });
             out.effects.push(self.keep(cx));
         }
     }
 
+    /// The text that an editor is for: the one that has the keys, else the body, else the rationale.
+    fn written(&self) -> Option<&Field> {
+        self.form.body.as_ref().filter(|_| self.form.focus != Focus::Why).or(self.form.why.as_ref())
+    }
+
+    fn writing(&mut self) -> Option<&mut Field> {
+        if self.form.focus == Focus::Why { self.form.why.as_mut() } else { self.form.body.as_mut().or(self.form.why.as_mut()) }
+    }
+
     /// Keeps the text as a draft.
     fn keep(&self, cx: &mut Cx) -> Effect {
-        let text = self.form.why.as_ref().map(|why| why.text()).filter(|text| !text.trim().is_empty());
-        cx.desk.keep(&draft_name(&self.request, self.environment.as_ref()), text)
+        let name = draft_name(&self.request, self.environment.as_ref());
+        let is_body = self.form.body.is_some() && self.form.focus != Focus::Why;
+        let field = if is_body { self.form.body.as_ref() } else { self.form.why.as_ref() };
+        let text = field.map(Field::text).filter(|text| !text.trim().is_empty());
+        cx.desk.keep(&if is_body { format!("{name}.body") } else { name }, text)
     }
 
     fn submit(&mut self, cx: &mut Cx, out: &mut Outcome) {
@@ -443,7 +461,11 @@ impl Dialog {
     /// The desk has seen the answer already: it forgot the act, or keeps trying.
     fn answered(&mut self, failure: Option<&Failure>, cx: &mut Cx, out: &mut Outcome) {
         let Some(failure) = failure else {
-            out.effects.push(cx.desk.keep(&draft_name(&self.request, self.environment.as_ref()), None));
+            let name = draft_name(&self.request, self.environment.as_ref());
+            out.effects.push(cx.desk.keep(&name, None));
+            if self.form.body.is_some() {
+                out.effects.push(cx.desk.keep(&format!("{name}.body"), None));
+            }
             out.close = true;
             return;
         };
@@ -467,7 +489,7 @@ fn source(press: Press) -> super::arming::Source {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Bench, NOON, digest, facts, failure, key, pointer, promotion};
+    use super::super::fixture::{Bench, digest, event, facts, failure, key, pointer, promotion, written};
     use super::*;
     use crate::model::{Code, KillReason, Refusal, Verdict};
     use crate::tui::effect::{Answer, Call, Done, FailureKind, Receipt};
@@ -841,9 +863,50 @@ mod tests {
     }
 
     #[test]
-    fn now_is_the_walls_and_only_what_is_shown_depends_on_it() {
+    fn a_new_version_keeps_all_but_the_text_and_survives_esc() {
+        let open = |bench: &mut Bench| {
+            let mut request = DialogRequest::new(DialogKind::Draft, key());
+            request.digest = Some(digest(4));
+            bench.open_request(request).tell(&Msg::Painted).wait(200);
+            bench.read(Slot::Dialog, Answer::Version(Box::new(written())));
+        };
         let mut bench = Bench::new();
-        bench.open(DialogKind::Kill).ready();
-        assert!(bench.dialog.as_ref().unwrap().now > NOON);
+        open(&mut bench);
+        assert_eq!(bench.dialog.as_ref().unwrap().form.body.as_ref().unwrap().text(), "Refunds take {{ days }} days.\n");
+        assert_eq!(bench.blocked()[0], "nothing is changed yet");
+        bench.typing("Ask.⎋");
+        open(&mut bench);
+        bench.typing("⇥shorter§");
+        let Some((_, Call::Save(_, body))) = bench.sent().pop() else { panic!("not saved: {:?}", bench.blocked()) };
+        let kept = written().content.unwrap();
+        assert_eq!(body.content.body, "Refunds take {{ days }} days.\nAsk.");
+        assert_eq!((&body.content.variables, &body.content.model_pin), (&kept.variables, &kept.model_pin));
+        assert_eq!(body.rationale, "shorter");
+    }
+
+    #[test]
+    fn a_new_version_that_would_be_refused_says_why_while_it_is_written() {
+        let mut bench = Bench::new();
+        let mut request = DialogRequest::new(DialogKind::Draft, key());
+        request.digest = Some(digest(4));
+        bench.open_request(request).tell(&Msg::Painted).wait(200);
+        bench.read(Slot::Dialog, Answer::Version(Box::new(written()))).typing("{{ nobody }}⇥why§");
+        assert_eq!(bench.sent(), []);
+        assert!(bench.blocked()[0].contains("nobody"), "{:?}", bench.blocked());
+    }
+
+    #[test]
+    fn an_answer_without_a_number_takes_it_from_the_stream_whichever_comes_first() {
+        let voted = || Ok(Receipt { seq: None, done: Done::Voted });
+        let told = |seq, actor| Msg::Followed(Followed::Audit(Box::new(event(seq, actor))));
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Approve).ready().tell(&told(7, "ana")).typing("ok§");
+        bench.tell(&told(8, "bob")).tell(&told(9, "ana")).answer(voted());
+        assert_eq!(bench.said(), ["approved support.refund.system for prod on safety #9"]);
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Approve).ready().typing("ok§").answer(voted());
+        bench.tell(&told(8, "bob")).tell(&told(9, "ana")).tell(&told(10, "ana"));
+        let text = "approved support.refund.system for prod on safety";
+        assert_eq!(bench.said(), [text.to_owned(), format!("{text} #9")]);
     }
 }

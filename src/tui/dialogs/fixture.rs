@@ -2,10 +2,12 @@
 
 use super::desk::Desk;
 use super::{Dialog, Outcome};
+use crate::model::audit::AuditBody;
 use crate::model::{
-    Actor, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Format, KeyId, PlanStep, Promotion,
-    PromotionKind, PromotionState, Readiness, Scope, Timestamp, UnitType, Version, VersionState,
+    Action, Actor, AuditEvent, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Format, KeyId, PlanStep,
+    Promotion, PromotionKind, PromotionState, Readiness, Scope, Subject, Timestamp, UnitType, Version, VersionState,
 };
+use crate::model::{Content, Variable, VariableType};
 use crate::tui::effect::{Answer, Call, Effect, Facts, Failure, FailureKind, Receipt, Slot};
 use crate::tui::keymap::{Key, KeyCode};
 use crate::tui::msg::{DialogKind, DialogRequest, Msg, Seen};
@@ -14,6 +16,7 @@ use crate::wire::keys::{KeyHistory, VersionRow};
 use crate::wire::people::Me;
 use crate::wire::pointers::{PointerView, Reach};
 use crate::wire::promotions::{Mine, PromotionView};
+use crate::wire::versions::VersionView;
 use crate::wire::world::{EnvironmentView, World};
 use std::time::Duration;
 use uuid::Uuid;
@@ -332,6 +335,41 @@ impl Bench {
         let dialog = self.dialog.as_ref().unwrap();
         dialog.shown.rows.iter().map(super::sheet::Row::plain).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// A template of the key, with its content.
+pub(super) fn written() -> VersionView {
+    let content = Content {
+        key: key(),
+        format: Format::Template,
+        body: "Refunds take {{ days }} days.\n".into(),
+        model_pin: Some("gpt-x-2026-08".into()),
+        parameters: serde_json::Map::new(),
+        fragments: std::collections::BTreeMap::new(),
+        variables: vec![Variable {
+            name: "days".into(),
+            kind: VariableType::Integer,
+            required: true,
+            default: serde_json::Value::Null,
+        }],
+        schema: 1,
+    };
+    let digest = crate::rules::canonical::content_digest(&content);
+    let version = Version { digest, format: Format::Template, ..version(4) };
+    VersionView { version, content: Some(content), fragment_bodies: Vec::new(), warnings: Vec::new() }
+}
+
+/// An audit event by somebody about the promotion.
+pub(super) fn event(seq: u64, actor: &str) -> AuditEvent {
+    let body = AuditBody {
+        actor: Actor::person(actor),
+        action: Action::PromotionApprove,
+        subject: Subject::promotion(promotion().promotion.promotion_id),
+        detail: serde_json::Map::new(),
+        nonce: "0".repeat(32),
+    };
+    let (event_id, prev_hash, body_hash) = (Digest::ZERO, Digest::ZERO, Digest::ZERO);
+    AuditEvent { seq, event_id, at: NOON, prev_hash, body_hash, body: Some(body), redacted: false }
 }
 
 /// A failure of a kind.

@@ -10,6 +10,8 @@ pub(crate) enum Focus {
     Choice,
     /// A share in percent.
     Share,
+    /// The text of a new version.
+    Body,
     /// The rationale, or a kill's note.
     Why,
     /// The token.
@@ -69,6 +71,8 @@ pub(crate) struct Form {
     pub(crate) choice: Option<Choice>,
     /// A share in percent, where one is asked for.
     pub(crate) share: Option<Field>,
+    /// The text of a new version.
+    pub(crate) body: Option<Field>,
     /// The rationale or note, where one is asked for.
     pub(crate) why: Option<Field>,
     /// Whether a token is asked for.
@@ -84,7 +88,7 @@ impl Form {
     pub(crate) fn new(with_why: bool) -> Self {
         let why = with_why.then(|| Field::new(Lines::Many));
         let focus = if with_why { Focus::Why } else { Focus::Cancel };
-        Self { choice: None, share: None, why, token: false, token_first: false, focus }
+        Self { choice: None, share: None, body: None, why, token: false, token_first: false, focus }
     }
 
     /// The rationale as typed, without blanks around it.
@@ -92,11 +96,17 @@ impl Form {
         self.why.as_ref().map(|why| why.text().trim().to_owned()).unwrap_or_default()
     }
 
+    /// Whether a text of many lines has the keys.
+    pub(crate) fn is_writing(&self) -> bool {
+        matches!(self.focus, Focus::Why | Focus::Body)
+    }
+
     /// Everything that can have the keys, in the order of tab.
     pub(crate) fn stops(&self) -> Vec<Focus> {
         let mut stops = Vec::new();
         stops.extend(self.choice.as_ref().filter(|c| c.items.len() > 1 || c.at.is_none()).map(|_| Focus::Choice));
         stops.extend(self.share.as_ref().map(|_| Focus::Share));
+        stops.extend(self.body.as_ref().map(|_| Focus::Body));
         let (why, token) = (self.why.as_ref().map(|_| Focus::Why), self.token.then_some(Focus::Token));
         stops.extend(if self.token_first { [token, why] } else { [why, token] }.into_iter().flatten());
         stops.extend([Focus::Cancel, Focus::Act]);
@@ -124,6 +134,7 @@ impl Form {
         match self.focus {
             Focus::Choice => self.choice.as_mut().is_some_and(|choice| choice.key(key)),
             Focus::Share => self.share.as_mut().is_some_and(|field| field.key(key)),
+            Focus::Body => self.body.as_mut().is_some_and(|field| field.key(key)),
             Focus::Why => self.why.as_mut().is_some_and(|field| field.key(key)),
             Focus::Token | Focus::Cancel | Focus::Act => false,
         }

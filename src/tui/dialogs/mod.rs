@@ -10,6 +10,7 @@ pub mod arming;
 mod blast;
 pub(crate) mod desk;
 mod dialog;
+mod draft;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub(crate) mod form;

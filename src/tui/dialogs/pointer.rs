@@ -151,7 +151,7 @@ fn step(ask: &Ask, now: &EnvironmentPointer, spec: &mut Spec) {
     }
     if let (false, Some(at)) = (down, now.next_step_at.filter(|at| *at > ask.now)) {
         let minutes = at.seconds_since(ask.now) / 60 + 1;
-        spec.rows.push(Row::line(&format!("bakes for another {minutes} min: the registry may refuse until then")));
+        spec.rows.push(Row::line(&format!("the plan lets this share bake for another {minutes} min: this steps early")));
     }
     spec.rows.push(Row::Blank);
     spec.rows.extend(blast::rows(ask.known, &blast::step(ask.known, now, to)));
@@ -172,13 +172,13 @@ fn undo(ask: &Ask, now: &EnvironmentPointer, act: Act, spec: &mut Spec) {
     spec.done = format!("took the kill of {key} in {place} back");
     if !now.killed {
         spec.blocked.push("this pointer is not killed".into());
+        return;
     }
     match ask.known.view().and_then(|view| view.undo_kill_until) {
         Some(until) if until > ask.now => {
-            spec.rows.push(Row::named(
-                "until",
-                &format!("{} s are left; then only a revive (!v) serves again", until.seconds_since(ask.now)),
-            ));
+            let left = until.seconds_since(ask.now);
+            let text = format!("{} min {} s; after that only a revive (!v) serves again", left / 60, left % 60);
+            spec.rows.push(Row::named("left", &text));
         }
         _ => spec.blocked.push("only your own kill of the last 10 minutes can be taken back; revive it (!v)".into()),
     }

@@ -45,6 +45,8 @@ pub(crate) enum Row {
     Line(Words),
     /// Words under a heading: indented, wrapped further in.
     Item(Words),
+    /// Many short ones in a row, none broken.
+    Items(Vec<Words>),
     /// Words behind a name of at most six letters, wrapped behind it.
     Named(&'static str, Words),
 }
@@ -69,6 +71,7 @@ impl Row {
             Self::Blank => String::new(),
             Self::Heading(text) => (*text).to_owned(),
             Self::Line(words) | Self::Item(words) => words.plain(),
+            Self::Items(items) => items.iter().map(Words::plain).collect::<Vec<_>>().join("   "),
             Self::Named(name, words) => format!("{name} {}", words.plain()),
         }
     }

@@ -4,7 +4,7 @@ use super::form::Form;
 use super::known::Known;
 use super::sheet::{Row, Words};
 use super::words;
-use super::{after, approve, kill, open, pointer, promote, unanswered, version};
+use super::{after, approve, draft, kill, open, pointer, promote, unanswered, version};
 use crate::model::{BasisPoints, Environment, ReadinessItem, ReadinessStatus, Timestamp, UnitType};
 use crate::tui::effect::Call;
 use crate::tui::msg::{DialogKind, DialogRequest};
@@ -79,7 +79,8 @@ pub(super) fn of(ask: &Ask) -> Spec {
         K::Open | K::Revive => open::spec(ask),
         K::Rollback | K::StepUp | K::StepDown | K::Resume | K::UndoKill | K::Hold => pointer::spec(ask),
         K::Kill => kill::spec(ask),
-        K::Quarantine | K::Lift | K::Submit | K::Draft => version::spec(ask),
+        K::Quarantine | K::Lift | K::Submit => version::spec(ask),
+        K::Draft => draft::spec(ask),
         K::Withdraw | K::SettleReview | K::SettleNote => after::spec(ask),
         K::Unanswered => unanswered::spec(ask),
     }
@@ -161,17 +162,17 @@ pub(super) fn shown_statement(view: &PromotionView) -> crate::rules::statement::
 
 /// Readiness: what is met in short, what is not with its reason and who can meet it.
 pub(super) fn readiness_rows(view: &PromotionView) -> Vec<Row> {
-    let mut met = Words::default();
+    let mut met = Vec::new();
     let mut rows = Vec::new();
     for item in &view.readiness.0 {
         if item.status == ReadinessStatus::Met {
-            met = met.and(Role::Ok, "+ ").then(&format!("{}   ", label(item)));
+            met.push(Words::of(Role::Ok, "+ ").then(&label(item)));
         } else {
             rows.push(Row::Line(sign(item)));
         }
     }
-    if !met.0.is_empty() {
-        rows.push(Row::Line(met));
+    if !met.is_empty() {
+        rows.push(Row::Items(met));
     }
     rows
 }

@@ -5,7 +5,7 @@ use super::desk::Kept;
 use super::dialog::Dialog;
 use super::form::{Choice, Focus, Form};
 use super::known::Known;
-use super::{kill, version};
+use super::{draft, kill, version};
 use crate::model::Environment;
 use crate::tui::effect::{Call, Effect, Query, Slot};
 use crate::tui::field::{Field, Lines};
@@ -31,6 +31,12 @@ impl Dialog {
             let text = request.filled.rationale.clone().or(kept).unwrap_or_default();
             *why = why.clone().with(&text);
         }
+        if let Some(body) = form.body.as_mut()
+            && let Some(text) = cx.desk.draft(&format!("{name}.body"))
+        {
+            *body = body.clone().with(text);
+            restored = true;
+        }
         let arming = Arming::open(rules(request.kind), None, cx.slots.ticket(), cx.steady);
         let promotion = request.promotion.clone().filter(|_| is_about_promotion(request.kind));
         let known = Known { promotion, ..Known::default() };
@@ -45,7 +51,9 @@ impl Dialog {
 /// Comments, notes and kills do not wait for facts; everything else does.
 fn rules(kind: DialogKind) -> Rules {
     match kind {
-        DialogKind::Kill | DialogKind::Comment | DialogKind::SettleNote | DialogKind::Unanswered => Rules::Kill,
+        DialogKind::Kill | DialogKind::Comment | DialogKind::SettleNote | DialogKind::Unanswered | DialogKind::Draft => {
+            Rules::Kill
+        }
         _ => Rules::Pinned,
     }
 }
@@ -72,6 +80,11 @@ fn form(request: &DialogRequest, session: &Session) -> Form {
         DialogKind::Open | DialogKind::Revive => {
             form.share = Some(Field::new(Lines::One).with(request.filled.to.as_deref().unwrap_or("")));
         }
+        DialogKind::Draft => {
+            form.body = Some(Field::new(Lines::Many));
+            form.choice = request.digest.is_none().then(|| Choice::of("Format", draft::FORMATS.iter().map(ToString::to_string)));
+            form.focus = Focus::Body;
+        }
         DialogKind::Submit => {
             let names = session.world.iter().flat_map(|world| world.environments.iter().map(|e| e.name.clone()));
             let mut choice = Choice::of("Promote to", std::iter::once(version::NOWHERE.to_owned()).chain(names));
@@ -95,18 +108,21 @@ pub(super) fn is_about_promotion(kind: DialogKind) -> bool {
     )
 }
 
+/// Whether the dialog is about a version.
+fn is_about_version(kind: DialogKind) -> bool {
+    matches!(kind, DialogKind::Quarantine | DialogKind::Lift | DialogKind::Submit | DialogKind::Draft)
+}
+
 /// The name under which the text of a dialog is kept: one a kind and target.
 pub(super) fn draft_name(request: &DialogRequest, environment: Option<&Environment>) -> String {
     let kind = format!("{:?}", request.kind).to_lowercase();
     let target = match (&request.promotion, request.digest) {
         (Some(view), _) if is_about_promotion(request.kind) => view.promotion.promotion_id.to_string(),
-        (_, Some(digest)) if matches!(request.kind, DialogKind::Quarantine | DialogKind::Lift | DialogKind::Submit) => {
-            digest.short()
-        }
+        (_, Some(digest)) if is_about_version(request.kind) => digest.short(),
         _ => environment.map_or_else(String::new, ToString::to_string),
     };
     let mut name = format!("{kind}.{}.{target}", request.key);
-    if name.len() > 240 {
+    if name.len() > 230 {
         // Long keys: their digest tells them apart.
         name = format!("{kind}.{}.{target}", crate::rules::canonical::sha256(request.key.as_str().as_bytes()).hex());
     }
@@ -125,10 +141,10 @@ pub(super) fn queries(dialog: &Dialog) -> Vec<(Slot, Query)> {
         DialogKind::Approve | DialogKind::RequestChanges | DialogKind::Promote | DialogKind::Override => {
             promotion.into_iter().chain(facts).collect()
         }
-        DialogKind::Quarantine | DialogKind::Lift | DialogKind::Submit => {
+        DialogKind::Quarantine | DialogKind::Lift | DialogKind::Submit | DialogKind::Draft => {
             dialog.request.digest.map(|digest| (Slot::Dialog, Query::Version(digest))).into_iter().collect()
         }
-        DialogKind::Unanswered | DialogKind::Draft => Vec::new(),
+        DialogKind::Unanswered => Vec::new(),
         _ => facts.into_iter().collect(),
     }
 }

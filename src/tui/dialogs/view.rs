@@ -143,13 +143,13 @@ enum Part {
     Blank,
     Line(Line<'static>),
     Share(Line<'static>),
-    Why(u16),
+    Text(Focus, u16),
 }
 
 impl Part {
     fn height(&self) -> usize {
         match self {
-            Self::Why(rows) => usize::from(*rows) + 2,
+            Self::Text(_, rows) => usize::from(*rows) + 2,
             _ => 1,
         }
     }
@@ -168,8 +168,13 @@ impl Plan {
                 continue;
             }
             // A tall terminal gives the rationale more lines.
-            if let (true, Some(Part::Why(rows))) = (most > 26, form.iter_mut().find(|part| matches!(part, Part::Why(_)))) {
-                *rows += 2;
+            let spare = most.saturating_sub(top.len() + needed(&form));
+            for part in &mut form {
+                match part {
+                    Part::Text(Focus::Body, rows) => *rows += u16::try_from(spare).unwrap_or(0),
+                    Part::Text(_, rows) if most > 26 && dialog.form.body.is_none() => *rows += 2,
+                    _ => {}
+                }
             }
             let room = most.saturating_sub(needed(&form)).max(1).min(top.len());
             let hidden = top.len() - room;
@@ -214,9 +219,9 @@ impl Plan {
                         field.draw(frame, area, dialog.form.focus == Focus::Share, look);
                     }
                 }
-                Part::Why(rows) => {
+                Part::Text(which, rows) => {
                     let area = Rect::new(left, y, width, rows + 2).intersection(frame.area());
-                    draw_why(frame, area, dialog, look);
+                    draw_text(frame, area, *which, dialog, look);
                 }
             }
             y += u16::try_from(part.height()).unwrap_or(1);
@@ -234,14 +239,15 @@ fn put(frame: &mut Frame, line: &Line<'static>, x: u16, y: u16, width: u16, bott
     }
 }
 
-fn draw_why(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
-    let focused = dialog.form.focus == Focus::Why;
+fn draw_text(frame: &mut Frame, area: Rect, which: Focus, dialog: &Dialog, look: &Look) {
+    let focused = dialog.form.focus == which;
+    let field = if which == Focus::Body { &dialog.form.body } else { &dialog.form.why };
     let set = if look.screen.ascii { ASCII_PLAIN } else { border::PLAIN };
     let block = Block::bordered().border_set(set).border_style(look.style(if focused { Role::Focus } else { Role::Border }));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    if let Some(why) = &dialog.form.why {
-        why.draw(frame, inner, focused && !dialog.waiting, look);
+    if let Some(field) = field {
+        field.draw(frame, inner, focused && !dialog.waiting, look);
     }
 }
 
@@ -254,6 +260,7 @@ fn top(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Line<'sta
             Row::Blank => {}
             Row::Heading(text) => lines.push(Line::styled(*text, look.style(Role::Strong))),
             Row::Line(words) => lines.extend(wrapped(words, width, look)),
+            Row::Items(items) => lines.extend(packed(items, width, look)),
             Row::Item(words) => {
                 for (n, line) in wrapped(words, width.saturating_sub(4), look).into_iter().enumerate() {
                     let mut spans = vec![Span::raw(if n == 0 { "  " } else { "    " })];
@@ -306,8 +313,11 @@ fn form(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Part> {
             Span::raw(" ".repeat(pad)),
             Span::styled(right, look.style(Role::Dim)),
         ];
-        [Part::Line(Line::from(spans)), Part::Why(1)]
+        [Part::Line(Line::from(spans)), Part::Text(Focus::Why, 1)]
     });
+    if form.body.is_some() {
+        parts.push(Part::Text(Focus::Body, 3));
+    }
     if form.token_first {
         parts.extend(token.map(Part::Line));
         gap(&mut parts);
@@ -469,6 +479,22 @@ fn as_of(dialog: &Dialog) -> Words {
             .and(Role::Warning, "keys before this dialog were dropped");
     }
     words
+}
+
+/// Short words side by side, as many as fit, none broken.
+fn packed(items: &[Words], width: usize, look: &Look) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for item in items {
+        let line = wrapped(item, width, look).into_iter().next().unwrap_or_default();
+        match lines.last_mut() {
+            Some(last) if last.width() + 3 + line.width() <= width => {
+                last.spans.push(Span::raw("   "));
+                last.spans.extend(line.spans);
+            }
+            _ => lines.push(line),
+        }
+    }
+    lines
 }
 
 /// Words wrapped at `width`, as styled lines.

@@ -59,7 +59,7 @@ pub(super) fn reach(reach: &Reach) -> String {
 /// `at 5 % ≈ 21 a minute`
 pub(super) fn part(reach: &Reach, share: BasisPoints) -> String {
     let some = reach.per_minute.saturating_mul(u64::from(share.get())) / 10_000;
-    format!("at {share} % ≈ {} a minute", count(some))
+    if some == 0 { format!("at {share} % fewer than 1 a minute") } else { format!("at {share} % ≈ {} a minute", count(some)) }
 }
 
 /// `1 open promotion goes stale`
