@@ -127,7 +127,7 @@ fn mine(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Readiness) 
         return mine;
     }
     mine.can_apply = may(if row.act == Act::Revive { Need::Revive } else { Need::Apply });
-    let barred = barred(policy, caller, facts);
+    let barred = barred(caller, facts, readiness);
     if barred.is_none() && may(Need::Override) {
         mine.can_override = overridable(policy, caller, facts, readiness);
     }
@@ -144,9 +144,12 @@ fn mine(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Readiness) 
 }
 
 /// Why the caller can approve or override nothing here, whatever the gate.
-fn barred(_: &Policy, caller: &Caller, facts: &Facts) -> Option<String> {
+fn barred(caller: &Caller, facts: &Facts, readiness: &Readiness) -> Option<String> {
     if !caller.actor.is_person() {
         return Some("only persons approve".to_owned());
+    }
+    if let Some(outdated) = readiness.unmet().find(|item| item.kind == ReadinessKind::Pointer) {
+        return Some(outdated.reason.clone());
     }
     excluded(&facts.serving(), &caller.actor).map(|why| format!("you are {why}"))
 }

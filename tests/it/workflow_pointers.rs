@@ -178,6 +178,15 @@ fn a_changed_safe_default_alone_refuses_apply_until_it_is_renewed() {
         let other = world.version("another safe answer").await;
         world.safe_default(other).await;
         alone(&world, &row, ReadinessKind::Pointer, "safe default has changed").await;
+        let mut tx = world.registry.db.read().await.unwrap();
+        let snapshot = world.registry.snapshot.get();
+        let shown =
+            view::promotion(&world.registry, &mut tx.conn(), &snapshot, &caller("person:bob"), row.clone()).await.unwrap();
+        assert!(shown.mine.approve_refused.unwrap().contains("safe default has changed"), "nobody is asked to approve it");
+        drop(tx);
+        assert!(
+            matches!(world.vote("person:bob", &row, Verdict::Approve, "owner").await, Err(no) if no.code == Code::PolicyUnmet)
+        );
         let renewed = world.run("person:fay", RenewPromotion { id: row.promotion_id, body: note("") }).await.unwrap();
         assert_eq!((renewed.supersedes, renewed.safe_default_digest), (Some(row.promotion_id), Some(other)));
         assert_eq!(world.promotion(row.promotion_id).await.state, PromotionState::Stale);
@@ -872,5 +881,85 @@ fn a_kill_works_on_a_database_whose_chain_and_rows_were_broken() {
         let got = snapshot.resolve(&key(), &env("dev"), None, false).unwrap().unwrap();
         assert_eq!(got.served.map(|served| served.digest), Some(safe), "everybody gets the safe default at once");
         assert_eq!(world.kill("person:olga", "dev").await.unwrap().seq, None, "a second kill is not an error either");
+    });
+}
+
+#[test]
+fn a_safe_default_is_frozen_while_the_key_is_killed_anywhere_and_takes_the_last_protected_rules() {
+    on_each_engine(async |place| {
+        let world = World::new(place).await;
+        let (safe, other) = (world.version("safe").await, world.version("other").await);
+        world.promote("dev", other, 100.0).await;
+        let row = world.open(wish("@safe-default", safe, None)).await.unwrap();
+        let missing = unmet(&world.apply(row.promotion_id).await.unwrap_err());
+        let approvals = [(ReadinessKind::Approval, "owner".to_owned()), (ReadinessKind::Approval, "safety".to_owned())];
+        assert_eq!(missing, approvals, "production's approvals; neither order nor safe default");
+        world.approve(&row).await;
+        world.kill("person:olga", "dev").await.unwrap();
+        alone(&world, &row, ReadinessKind::Killed, "frozen while the key is killed in dev").await;
+        world.undo_kill("person:olga", "dev").await.unwrap();
+        let rival = world.open(wish("@safe-default", other, None)).await.unwrap();
+        let moved = world.apply(row.promotion_id).await.unwrap();
+        assert_eq!((moved.pointer, moved.staled.as_slice()), (None, &[rival.promotion_id][..]));
+        assert_eq!(world.registry.snapshot.get().key(&key()).unwrap().safe_default_digest, Some(safe));
+        assert_eq!(world.apply(rival.promotion_id).await.unwrap_err().code, Code::PointerMoved);
+        let body = Wish { percent: Some(BasisPoints::new(5000).unwrap()), ..wish("@safe-default", other, None) };
+        assert_eq!(world.open(body).await.unwrap_err().path.as_deref(), Some("/plan"));
+        world.check_chain().await;
+    });
+}
+
+#[test]
+fn four_eyes_are_kept_from_owners_of_tokens_and_authors_of_fragments() {
+    on_each_engine(async |place| {
+        let bot = "[[role]]\nwho = \"service:bot\"\nrole = \"author\"\n[[role]]\nwho = \"person:bob\"\nrole = \"author\"\n";
+        let world = World::under(place, &format!("{}{bot}", super::support::world::POLICY)).await;
+        let token = countersign::model::Token {
+            token_id: "cs_bot".into(),
+            actor: "service:bot".parse().unwrap(),
+            owner: "person:ana.work".parse().unwrap(),
+            scope: countersign::model::Scope::Full,
+            note: String::new(),
+            created_at: world.now(),
+            expires_at: world.now(),
+            revoked_at: None,
+        };
+        let mut tx = world.registry.db.begin().await.unwrap();
+        tx.conn().token_put(&token, &Digest([1; 32])).await.unwrap();
+        tx.commit().await.unwrap();
+        let by_bot = world.draft_by("service:bot", "written by a program").await;
+        let row = world.open(wish("production", by_bot, None)).await.unwrap();
+        let refused =
+            async |who: &str, row: &Promotion| world.vote(who, row, Verdict::Approve, "owner").await.unwrap_err().detail;
+        assert_eq!(refused("person:ana", &row).await, "you are an owner of a token that acts for service:bot");
+        world.vote("person:bob", &row, Verdict::Approve, "owner").await.unwrap();
+        let body = countersign::wire::versions::CreateFragment {
+            name: "tone".into(),
+            body: "Be kind.".into(),
+            owning_group: "owners".into(),
+        };
+        let tone = world.run("person:bob", countersign::workflow::CreateFragment { body }).await.unwrap();
+        let content = countersign::model::Content {
+            key: key(),
+            format: countersign::model::Format::Template,
+            body: "{% include \"tone\" %}".into(),
+            model_pin: None,
+            parameters: serde_json::Map::new(),
+            fragments: std::collections::BTreeMap::from([("tone".to_owned(), tone.digest)]),
+            variables: Vec::new(),
+            schema: 1,
+        };
+        let body = countersign::wire::versions::CreateVersion { content, rationale: "kinder".into(), imported: None };
+        let saved = world.run("person:fay", countersign::workflow::SaveVersion { key: key(), body }).await.unwrap();
+        let row = world.open(wish("production", saved.version.digest, None)).await.unwrap();
+        assert_eq!(refused("person:bob", &row).await, "you are an author of a fragment that it pins");
+        world.vote("person:ana", &row, Verdict::Approve, "owner").await.unwrap();
+        let again = world.draft_by("person:fay", "same words").await;
+        assert_eq!(world.draft_by("person:bob", "same words").await, again);
+        let row = world.open(wish("production", again, None)).await.unwrap();
+        assert_eq!(refused("person:bob", &row).await, "you are an author of this version");
+        let mine = world.run("person:bob", OpenPromotion { body: wish("dev", by_bot, None) }).await.unwrap();
+        let Opened::Promotion(mine) = mine else { panic!("a dry run was not asked for") };
+        assert_eq!(mine.actor.to_string(), "person:bob");
     });
 }

@@ -581,11 +581,11 @@ fn change(promotion: &mut Promotion, field: u8, bytes: [u8; 32], number: u16) {
         0 => promotion.act = [Act::Revive, Act::Step, Act::Rollback, Act::Kill][usize::from(number % 4)],
         1 => promotion.key_id = format!("support.k{number}").parse().unwrap(),
         2 => promotion.environment = format!("e{number}").parse().unwrap(),
-        3 => promotion.from_digest = digest.filter(|_| number % 4 > 0),
-        4 => promotion.to_digest = digest.filter(|_| number % 4 > 0),
+        3 => promotion.from_digest = digest.filter(|_| !number.is_multiple_of(4)),
+        4 => promotion.to_digest = digest.filter(|_| !number.is_multiple_of(4)),
         5 => promotion.baseline_digest = digest,
         6 => promotion.plan = vec![PlanStep(BasisPoints::new(number % 10_000).unwrap(), None)],
-        7 => promotion.safe_default_digest = digest.filter(|_| number % 4 > 0),
+        7 => promotion.safe_default_digest = digest.filter(|_| !number.is_multiple_of(4)),
         _ => promotion.policy_digest = Digest(bytes),
     }
 }
