@@ -1,6 +1,6 @@
 //! An audit event in few bytes: what a row of the trail shows.
 
-use crate::model::{AuditEvent, Timestamp};
+use crate::model::{ActorKind, AuditEvent, Timestamp};
 use serde_json::{Map, Value};
 
 /// The longest text of a row that is kept, in characters.
@@ -13,7 +13,7 @@ pub(crate) struct Slim {
     pub(crate) seq: u64,
     /// When.
     pub(crate) at: Timestamp,
-    /// Who, without the kind where it is a person.
+    /// Who, without the kind where it is a person or a service.
     pub(crate) actor: String,
     /// What was done; empty where the body is withheld.
     pub(crate) action: &'static str,
@@ -39,7 +39,9 @@ impl Slim {
                 text: "body withheld or erased; the chain holds without it".into(),
             };
         };
-        let actor = if body.actor.is_person() { body.actor.name.to_string() } else { body.actor.to_string() };
+        // A reviewer looks for names; what only the registry or a history did keeps its kind.
+        let named = matches!(body.actor.kind, ActorKind::Person | ActorKind::Service);
+        let actor = if named { body.actor.name.to_string() } else { body.actor.to_string() };
         let detail = &body.detail;
         let key = text(detail, &["key_id", "key"]).or_else(|| deep(detail, "pointer", "key_id"));
         let named = body.subject.0.split_once(':').map_or(body.subject.0.as_str(), |(_, name)| name);

@@ -148,13 +148,15 @@ impl State {
             }
         }
         if self.reorder || !self.loaded || self.entries.is_empty() {
-            let at = self.current().map_or(0, |(at, _)| at);
+            let (at, was_mine) = self.current().map_or((0, false), |(at, e)| (at, e.section.is_mine()));
             self.entries = fresh;
             self.newer.clear();
             self.sort();
             self.reorder = false;
             self.loaded = true;
-            if self.current().is_none_or(|(_, e)| Some(e.id()) != self.selected) {
+            // What the person just settled goes to the others; the cursor stays for the next one.
+            let settled = was_mine && self.current().is_some_and(|(_, e)| !e.section.is_mine());
+            if settled || self.current().is_none_or(|(_, e)| Some(e.id()) != self.selected) {
                 let last = self.visible().len().saturating_sub(1);
                 self.select(at.min(last));
             }
