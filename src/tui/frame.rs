@@ -216,10 +216,8 @@ fn stale(width: u16, look: &Look) -> Option<Line<'static>> {
         return None;
     }
     let since = look.link.heard_at.map_or_else(|| "the start".to_owned(), |at| age::clock(at, look.screen.offset));
-    let text = format!(" {} STALE: nothing heard since {since}. What you see may have changed.", look.sign("◐", "!"));
-    Some(
-        Row::new(width, look).on(Role::Warning).word(text, Role::Warning).word(" A kill is kept and sent.", Role::Warning).line(),
-    )
+    let text = format!(" {} STALE since {since}: what you see may have changed. A kill is kept and sent.", look.sign("◐", "!"));
+    Some(Row::new(width, look).on(Role::Warning).word(text, Role::Warning).line())
 }
 
 fn tabs(width: u16, state: &State, look: &Look) -> Line<'static> {
