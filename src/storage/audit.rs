@@ -22,7 +22,8 @@ const HEAD_SET: &str = "UPDATE audit_head SET seq = $1, event_id = $2, at = $3 W
 const APPEND: &str = "INSERT INTO audit_event (seq, event_id, subject, actor, action, at, prev_hash, body_hash, nonce, detail) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 /// `at` never runs backwards, so a moment is a number.
-const SEQ_AT: &str = "SELECT COALESCE(MIN(e.seq), (SELECT seq + 1 FROM audit_head)) FROM audit_event e WHERE e.at >= $1";
+const SEQ_AT: &str = "SELECT COALESCE((SELECT e.seq FROM audit_event e WHERE e.at >= $1 ORDER BY e.at, e.seq LIMIT 1), h.seq + 1) \
+    FROM audit_head h";
 
 macro_rules! list {
     ($leading:literal, $order:literal) => {

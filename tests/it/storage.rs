@@ -801,3 +801,97 @@ fn token(id: &str) -> Token {
         revoked_at: None,
     }
 }
+
+/// Keys and events by the engine's own arithmetic; the events are no chain, which lists do not ask for.
+async fn grown(place: &Place, keys: u32, events: u32) {
+    let detail = if place.db.engine() == Engine::Sqlite { "x'7b7d'" } else { "'\\x7b7d'::bytea" };
+    let count = |most: u32| format!("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {most})");
+    let name = "'ns' || (n % 100) || '.k' || n";
+    let rows = format!(
+        "INSERT INTO config_key (key_id, namespace, owning_group, unit_type, confidential, description, archived, created_at) {} \
+         SELECT {name}, 'ns' || (n % 100), 'owners', 'user', FALSE, '', FALSE, n FROM c",
+        count(keys)
+    );
+    raw(&place.db, rows).await.unwrap();
+    let rows = format!(
+        "INSERT INTO audit_event (event_id, seq, subject, actor, action, at, prev_hash, body_hash, nonce, detail) {} \
+         SELECT 'e' || n, n, 'key:' || {name}, 'person:p' || (n % 50), CASE WHEN n % 1000 = 0 THEN 'policy.apply' \
+         ELSE 'version.draft' END, n * 1000, 'p' || n, 'b', '', {detail} FROM c",
+        count(events)
+    );
+    raw(&place.db, rows).await.unwrap();
+    raw(&place.db, format!("UPDATE audit_head SET seq = {events}")).await.unwrap();
+    raw(&place.db, "ANALYZE".to_owned()).await.unwrap();
+}
+
+/// The best time of a page (a busy machine only adds to it) and how many rows it had.
+async fn timed(place: &Place, page: impl AsyncFn(&mut countersign::storage::Conn<'_>) -> usize) -> (std::time::Duration, usize) {
+    let mut best = std::time::Duration::MAX;
+    let mut rows = 0;
+    for _ in 0..15 {
+        let mut tx = place.db.read().await.unwrap();
+        let start = std::time::Instant::now();
+        rows = page(&mut tx.conn()).await;
+        best = best.min(start.elapsed());
+    }
+    (best, rows)
+}
+
+#[test]
+fn pages_are_full_and_stay_fast_as_the_registry_grows() {
+    let full = std::env::var("PROVE").is_ok_and(|prove| prove == "full");
+    let (keys, events) = if full { (100_000, 1_000_000) } else { (2_000, 20_000) };
+    on_each_engine(async |large| {
+        let small = match large.db.engine() {
+            Engine::Sqlite => Place::sqlite().await,
+            Engine::Postgres => Place::postgres().await.unwrap(),
+        };
+        grown(&small, keys / 100 + 200, events / 100 + 4_000).await;
+        grown(large, keys, events).await;
+        let at = |place: &Place| if std::ptr::eq(place, large) { u64::from(events) } else { u64::from(events / 100 + 4_000) };
+        let key_page = |pattern: &str, after: Option<&str>, limit: u32| {
+            let filter = KeyFilter { pattern: KeyPattern::read(pattern), archived: false, after: after.map(key_id), limit };
+            (filter, limit as usize)
+        };
+        let actor = || Some(Actor::person("p0"));
+        let newest = AuditFilter { direction: Direction::Newest, limit: 100, ..AuditFilter::default() };
+        let filters = [
+            ("first page of events", AuditFilter { limit: 100, ..AuditFilter::default() }, 100),
+            ("newest page of events", newest.clone(), 100),
+            ("events of one actor", AuditFilter { actor: actor(), limit: 80, ..newest.clone() }, 80),
+            (
+                "events of one actor and a rare action",
+                AuditFilter { actor: actor(), action: Some(Action::PolicyApply), limit: 4, ..newest.clone() },
+                4,
+            ),
+            ("events of one subject", AuditFilter { subject: Some("key:ns50.k150".into()), ..newest.clone() }, 1),
+        ];
+        let mut report = Vec::new();
+        for (what, filter, want) in filters {
+            let page = async |c: &mut countersign::storage::Conn<'_>| c.audit_list(&filter).await.unwrap().len();
+            report.push((what, timed(&small, &page).await, timed(large, &page).await, want));
+        }
+        let jump = async |place: &Place| {
+            let since = Some(Timestamp(i64::try_from(at(place) / 2 * 1000).unwrap()));
+            let filter = AuditFilter { since, limit: 100, ..AuditFilter::default() };
+            timed(place, async |c| c.audit_list(&filter).await.unwrap().len()).await
+        };
+        report.push(("events from a moment on", jump(&small).await, jump(large).await, 100));
+        for (what, (filter, want)) in [
+            ("first page of keys", key_page("", None, 50)),
+            ("a later page of keys", key_page("", Some("ns50.k150"), 50)),
+            ("keys of one namespace", key_page("ns7.**", None, 2)),
+        ] {
+            let page = async |c: &mut countersign::storage::Conn<'_>| c.key_list(&filter).await.unwrap().len();
+            report.push((what, timed(&small, &page).await, timed(large, &page).await, want));
+        }
+        for (what, (before, some), (after, rows), want) in report {
+            let ratio = after.as_secs_f64() / before.as_secs_f64();
+            println!("{what}: {before:?} -> {after:?}, {ratio:.2} times");
+            assert_eq!((some, rows), (want, want), "{what}");
+            // Below that it is the planner, which reads the longer statistics of a large table.
+            let planning = after < std::time::Duration::from_millis(3);
+            assert!(!full || ratio <= 2.0 || planning, "{what}: {ratio:.2} times");
+        }
+    });
+}
