@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-/// A migrated database of one engine; it goes when this is dropped (a schema: when the cluster goes).
+/// A migrated database of one engine.
 pub struct Place {
     /// Open and migrated.
     pub db: Db,
@@ -46,6 +46,16 @@ impl Place {
         }
     }
 
+    /// Closes the database, and drops the schema.
+    async fn end(self) {
+        self.db.close().await;
+        let Some((_, schema)) = self.url.split_once("options[search_path]=") else { return };
+        let admin = sqlx::PgPool::connect(&self.url).await.unwrap();
+        let drop = sqlx::AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE"));
+        sqlx::query(drop).execute(&admin).await.unwrap();
+        admin.close().await;
+    }
+
     async fn at(url: String, dir: TempDir) -> Self {
         let db = Db::open(&url).await.expect("the database opens");
         db.migrate().await.expect("the tables are made");
@@ -63,7 +73,7 @@ pub fn on_each_engine(case: impl AsyncFn(&Place)) {
             eprintln!("on {}", place.db.engine().as_str());
             case(&place).await;
             count(place.db.engine());
-            place.db.close().await;
+            place.end().await;
         }
     });
 }
