@@ -16,7 +16,7 @@ fn leaves_as_it_came(what: &str, fault: bool, end: impl Fn(&mut Pty, &std::path:
         command.env("COUNTERSIGN_FAULT", "panic");
     }
     let mut pty = Pty::start(command, 80, 24);
-    pty.shows("live").shows(KEY).idle();
+    pty.shows("live").shows(" 1 of ").idle();
     assert!(pty.is_alternate() && pty.is_altered(), "{what}");
     end(&mut pty, folder.path());
     pty.shows("shell: code");
@@ -46,12 +46,12 @@ fn suspended_and_continued_it_draws_itself_again() {
     let mut command = watched(&[program_of()], folder.path());
     environment(&mut command, &p, "ana");
     let mut pty = Pty::start(command, 80, 24);
-    pty.shows("live").shows(KEY).idle();
+    pty.shows("live").shows(" 1 of ").idle();
     signal(folder.path(), "TSTP");
     stopped(folder.path(), &mut pty);
     assert!(!pty.is_alternate());
     signal(folder.path(), "CONT");
-    pty.shows("live").shows(KEY);
+    pty.shows("live").shows(" 1 of ");
     assert!(pty.is_alternate());
 }
 
@@ -59,7 +59,7 @@ fn suspended_and_continued_it_draws_itself_again() {
 fn a_storm_of_sizes_breaks_nothing() {
     let p = registry();
     let mut pty = terminal(&p, "ana", 80, 24, &[]);
-    pty.shows("live").shows(KEY).idle();
+    pty.shows("live").shows(" 1 of ").idle();
     let mut seed: u32 = 20_261_130;
     println!("seed {seed}");
     for round in 0..60 {
@@ -101,7 +101,7 @@ fn a_locale_without_utf_8_gets_ascii_alone() {
     environment(&mut command, &p, "ana");
     command.env("LC_ALL", "C");
     let mut pty = Pty::start(command, 80, 24);
-    pty.shows("live").shows(KEY).idle().type_keys("\r").idle().type_keys("!k").shows("KILL in").idle();
+    pty.shows("live").shows(" 1 of ").idle().type_keys("\r").idle().type_keys("!k").shows("KILL in").idle();
     let foreign: Vec<char> = pty.screen().chars().filter(|c| !c.is_ascii()).collect();
     assert!(foreign.is_empty(), "{foreign:?}\n{}", pty.screen());
 }
@@ -123,7 +123,7 @@ fn hostile_text_reaches_the_terminal_as_tokens_alone() {
     let id = p.run("dee", ["promote", &format!("{KEY}@v3"), "--env", "production", &why(hostile), "--output", "json"]).json();
     p.run("ana", ["comment", id["promotion_id"].as_str().unwrap(), &why(hostile)]);
     let mut pty = terminal(&p, "ana", 120, 36, &[]);
-    pty.shows("live").shows(KEY).idle();
+    pty.shows("live").shows(" 1 of ").idle();
     // Through every room and pane, and the dialogs that show the text.
     for keys in [
         "\r", "v", "f", "d", "i", "a", "\x1b", "c", "\x1b", "x", "\x1b", "q", "2", "\r", "\r", "d", "\x1b", "3", "4", "\r",

@@ -863,6 +863,22 @@ mod tests {
     }
 
     #[test]
+    fn a_revive_offers_what_served_before_and_the_killed_one_last() {
+        let mut bench = Bench::new();
+        let mut request = DialogRequest::new(DialogKind::Revive, key());
+        (request.environment, request.digest) = (Some("prod".parse().unwrap()), Some(digest(4)));
+        let mut facts = facts();
+        facts.pointer.as_mut().unwrap().pointer.killed = true;
+        bench.open_request(request).tell(&Msg::Painted).wait(200).read(Slot::DialogExtra, Answer::Facts(Box::new(facts)));
+        let choice = bench.dialog.as_ref().unwrap().form.choice.clone().unwrap();
+        assert_eq!((choice.chosen(), choice.items.last().unwrap().1.as_str()), (Some("v3 030303030303"), "v4 040404040404"));
+        assert!(bench.text().contains("open already: promote to"), "{}", bench.text());
+        bench.typing("calm again⇥system§");
+        let Some((_, Call::Open(body))) = bench.sent().pop() else { panic!("not opened: {:?}", bench.blocked()) };
+        assert_eq!((body.revive, body.to_digest, body.percent), (true, digest(3), None));
+    }
+
+    #[test]
     fn a_new_version_keeps_all_but_the_text_and_survives_esc() {
         let open = |bench: &mut Bench| {
             let mut request = DialogRequest::new(DialogKind::Draft, key());

@@ -1,21 +1,25 @@
 //! Open a promotion of a version, or a revive after a kill. Nothing is served by it: it collects approvals.
 
 use super::known::Known;
-use super::sheet::Row;
+use super::sheet::{Row, Words};
 use super::spec::{Ask, Spec};
 use super::{blast, words};
 use crate::model::{BasisPoints, Digest, Version, VersionState};
 use crate::tui::effect::Call;
 use crate::tui::msg::DialogKind;
+use crate::tui::theme::Role;
 use crate::wire::promotions::OpenPromotion;
 
-/// Versions that can be chosen, the likeliest first: the one asked for, what a rollback would take, then the newest.
+/// Versions that can be chosen, the likeliest first: the one asked for, what a rollback would take, then the newest; a
+/// killed one last, since a revive of it must be meant.
 pub(super) fn candidates(known: &Known, asked: Option<Digest>) -> Vec<Version> {
     let fit = |v: &&Version| v.state != VersionState::Draft && v.quarantine.is_none() && !v.discarded;
     let mut versions: Vec<Version> =
         known.facts.iter().flat_map(|f| f.history.versions.iter().map(|row| &row.version)).filter(fit).cloned().collect();
     let back = known.view().and_then(|view| view.rollback_to);
-    versions.sort_by_key(|v| (Some(v.digest) != asked, Some(v.digest) != back, std::cmp::Reverse(v.number)));
+    let killed = known.pointer().filter(|now| now.killed).map(|now| now.digest);
+    let rank = |d: Digest| (Some(d) == killed, Some(d) != asked, Some(d) != back);
+    versions.sort_by_key(|v| (rank(v.digest), std::cmp::Reverse(v.number)));
     versions
 }
 
@@ -101,8 +105,19 @@ fn rows(ask: &Ask, to: Option<&Version>, share: Option<BasisPoints>) -> Vec<Row>
         Some(now) => Row::named("now", &format!("{}   {} %", known.name(Some(&now.digest)), now.rollout_pct)),
         None => Row::named("now", "nothing is served here"),
     }];
+    let open = known.facts.iter().flat_map(|facts| &facts.open);
+    rows.extend(open.map(|view| {
+        let text = format!(
+            "! open already: {} to {}; !p applies it when it is ready",
+            view.promotion.act,
+            known.name(view.promotion.to_digest.as_ref())
+        );
+        Row::Line(Words::of(Role::Warning, &text))
+    }));
     if let Some(to) = to {
-        rows.push(Row::named("to", &words::version(to, ask.now)));
+        let killed = known.pointer().is_some_and(|now| now.killed && now.digest == to.digest);
+        let mark = if killed { "   the one that was killed" } else { "" };
+        rows.push(Row::Named("to", Words::text(&words::version(to, ask.now)).and(Role::Danger, mark)));
         let baseline = match known.pointer() {
             Some(now) if now.killed => safe(known).copied(),
             Some(now) if now.rollout_pct == BasisPoints::ALL => Some(now.digest),
