@@ -91,26 +91,35 @@ impl Finder {
     /// A value, by its structure: only members that differ are noted.
     fn value(&mut self, path: &str, old: Option<&Value>, new: Option<&Value>) {
         match (old, new) {
-            (old, new) if old == new || (old.is_none() && new == Some(&Value::Null)) => {}
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.members(path, old, new),
+            (old, new) if old == new || (old.is_none() && new == Some(&Value::Null)) => {}
             (Some(Value::Array(old)), Some(Value::Array(new))) => self.items(path, old, new),
             _ => self.field(path, old, new),
         }
     }
 
     fn members(&mut self, path: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
-        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-        for name in names {
+        let gone = old.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(name, value)| (name, Some(value), None));
+        let here = new.iter().map(|(name, value)| (name, old.get(name), Some(value)));
+        // Whole members that are equal cost one comparison; paths are made only for the others.
+        let differ = |(_, old, new): &(&String, Option<&Value>, Option<&Value>)| match (old, new) {
+            (Some(Value::Object(_)), Some(Value::Object(_))) => true,
+            (old, new) => old != new,
+        };
+        let mut changed: Vec<(&String, Option<&Value>, Option<&Value>)> = gone.chain(here).filter(differ).collect();
+        changed.sort_by_key(|member| member.0);
+        for (name, before, after) in changed {
             let path = format!("{path}/{}", super::hidden::pointer_segment(name));
-            match (old.get(name), new.get(name)) {
-                (None, Some(value)) => {
-                    // A name that only looks like one that went away.
-                    for gone in old.keys().filter(|gone| !new.contains_key(*gone)) {
-                        self.words(&path, gone, name);
-                    }
-                    self.field(&path, None, Some(value));
+            if before.is_none() {
+                // A name that only looks like one that went away.
+                for gone in old.keys().filter(|gone| !name.is_ascii() && !new.contains_key(*gone)) {
+                    self.words(&path, gone, name);
                 }
-                (old, new) => self.value(&path, old, new),
+                self.field(&path, None, after);
+            } else if after.is_none() {
+                self.field(&path, before, None);
+            } else {
+                self.value(&path, before, after);
             }
         }
     }

@@ -79,6 +79,9 @@ const PAIRS: &[(char, char)] = &[
 
 /// The Latin letter that `c` looks like.
 fn latin_twin(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return None;
+    }
     PAIRS.iter().find(|p| p.0 == c).map(|p| p.1)
 }
 
@@ -93,6 +96,9 @@ fn is_neighbour(c: char) -> bool {
 
 /// What a word looks like: every letter of the table replaced by its Latin twin.
 pub fn skeleton(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_owned();
+    }
     word.chars().map(|c| latin_twin(c).unwrap_or(c)).collect()
 }
 
@@ -130,7 +136,7 @@ fn mixed_in_word(word: &[(usize, char)]) -> Vec<usize> {
 /// Words for a change that only a code point shows: `"pаypal" (U+0430) looks like "paypal"`; `None` where the two differ
 /// in what they look like, or not at all.
 pub fn lookalike(old: &str, new: &str) -> Option<String> {
-    if old == new || skeleton(old) != skeleton(new) {
+    if old == new || (old.is_ascii() && new.is_ascii()) || skeleton(old) != skeleton(new) {
         return None;
     }
     let strange: Vec<String> = new

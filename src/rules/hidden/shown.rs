@@ -154,6 +154,13 @@ fn fitting(text: &str, columns: usize) -> (&str, bool) {
 /// `overhead` is what the caller will put around each stretch of one mark on each line, in columns.
 pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead: &dyn Fn(S) -> usize) -> Vec<Vec<(Piece, S)>> {
     let columns = columns.max(1);
+    if let [(Piece { text, ink: Ink::Plain }, mark)] = pieces
+        && text.is_ascii()
+        && overhead(*mark) == 0
+    {
+        let piece = |line: &str| (Piece { text: line.to_owned(), ink: Ink::Plain }, *mark);
+        return ascii_lines(text, columns).into_iter().map(|line| vec![piece(line)]).collect();
+    }
     let mut lines = Lines { columns, overhead, done: Vec::new(), line: Vec::new(), used: 0, word: Vec::new() };
     for (piece, mark) in pieces {
         if piece.ink == Ink::Plain {
@@ -172,6 +179,24 @@ pub fn wrap<S: Copy + PartialEq>(pieces: &[(Piece, S)], columns: usize, overhead
     lines.end_word();
     lines.done.push(lines.line);
     lines.done
+}
+
+/// [`wrap`] for what nearly all text is: one piece of ASCII.
+fn ascii_lines(text: &str, columns: usize) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(text.len() / columns + 1);
+    let mut rest = text;
+    while rest.len() > columns {
+        let window = &rest.as_bytes()[..=columns];
+        // A word that fits on a line of its own moves there whole; a longer one is broken here.
+        let space = window.iter().rposition(|b| *b == b' ');
+        let begin = space.map_or(0, |at| at + 1);
+        let word = rest[begin..].find(' ').unwrap_or(rest.len() - begin);
+        let end = if space.is_some() && word <= columns { begin } else { columns };
+        lines.push(rest[..end].trim_end_matches(' '));
+        rest = rest[end..].trim_start_matches(' ');
+    }
+    lines.push(rest);
+    lines
 }
 
 /// One line of at most `columns`, with `…` and the mark `missing` at the end where something had to go, and whether it had.
@@ -335,6 +360,18 @@ mod tests {
             let joined: String = lines.iter().flat_map(Shown::pieces).map(Piece::text).collect();
             let whole: String = visible(&text).pieces().iter().map(Piece::text).collect();
             prop_assert_eq!(strip(&joined), strip(&whole));
+        }
+
+        #[test]
+        fn the_short_way_for_ascii_wraps_like_the_long_way(text in "[a-z]{1,12}( {1,2}[a-z]{1,12}){0,12}", width in 1usize..20) {
+            let piece = |text: &str| Piece { text: text.to_owned(), ink: Ink::Plain };
+            let short: Vec<String> = ascii_lines(&text, width).into_iter().map(str::to_owned).collect();
+            // Two marks keep it from the short way.
+            let (head, tail) = text.split_at(1);
+            let long = wrap(&[(piece(head), 0), (piece(tail), 1)], width, &|_| 0);
+            let long: Vec<String> = long.iter().map(|line| line.iter().map(|p| p.0.text()).collect()).collect();
+            let clean = |lines: Vec<String>| lines.into_iter().filter(|l| !l.is_empty()).collect::<Vec<_>>();
+            prop_assert_eq!(clean(short), clean(long));
         }
 
         #[test]

@@ -93,8 +93,13 @@ fn added(known: &mut Known, area: &str, path: &str, found: Vec<Found>) -> Vec<Hi
     fresh.into_iter().map(span).collect()
 }
 
+/// Printable ASCII and line ends: nothing can hide in it.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
+}
+
 fn found(text: &str) -> Vec<Found> {
-    if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+    if is_plain(text) {
         return Vec::new();
     }
     let fates = fates(text);
@@ -191,56 +196,85 @@ impl Place {
     }
 }
 
-/// Every text of a content that a reader is shown or that is served.
+/// Every text of a content that a reader is shown or that is served, as far as anything can hide in it.
 fn texts(content: &Content, bodies: &Bodies) -> Vec<Place> {
     let template = matches!(content.format, Format::Template | Format::Chat);
-    let mut all = Vec::new();
-    walk(&content.body, "body", "/body", template, &mut all);
-    if let Some(pin) = &content.model_pin {
-        all.push(Place { area: "model_pin".into(), path: "/model_pin".into(), text: pin.clone(), template: false });
-    }
-    for (name, value) in &content.parameters {
-        member(name, value, "parameters", "/parameters", &mut all);
-    }
-    for (i, variable) in content.variables.iter().enumerate() {
-        let path = format!("/variables/{i}");
-        all.push(Place { area: "variables".into(), path: format!("{path}/name"), text: variable.name.clone(), template: false });
-        walk(&variable.default, "variables", &format!("{path}/default"), false, &mut all);
-    }
-    for name in content.fragments.keys() {
-        let path = format!("/fragments/{}", pointer_segment(name));
-        all.push(Place { area: "fragments".into(), path: format!("{path}#name"), text: name.clone(), template: false });
-        if let Some(body) = bodies.get(name) {
-            all.push(Place { area: path.clone(), path: format!("{path}/body"), text: body.clone(), template: true });
+    let mut walk = Walk { area: "body".to_owned(), path: String::new(), template, all: Vec::new() };
+    walk.step("body", |walk| walk.value(&content.body));
+    (walk.area, walk.template) = ("model_pin".to_owned(), false);
+    walk.step("model_pin", |walk| walk.text(content.model_pin.as_deref().unwrap_or_default()));
+    walk.area = "parameters".to_owned();
+    walk.step("parameters", |walk| content.parameters.iter().for_each(|(name, value)| walk.member(name, value)));
+    walk.area = "variables".to_owned();
+    walk.step("variables", |walk| {
+        for (i, variable) in content.variables.iter().enumerate() {
+            walk.step(&i.to_string(), |walk| {
+                walk.step("name", |walk| walk.text(&variable.name));
+                walk.step("default", |walk| walk.value(&variable.default));
+            });
         }
-    }
-    all
+    });
+    walk.step("fragments", |walk| {
+        for name in content.fragments.keys() {
+            (walk.area, walk.template) = ("fragments".to_owned(), false);
+            walk.name(name);
+            (walk.area, walk.template) = (format!("fragment {name}"), true);
+            walk.step(name, |walk| walk.step("body", |walk| walk.text(bodies.get(name).map_or("", String::as_str))));
+        }
+    });
+    walk.all
 }
 
-fn member(name: &str, value: &Value, area: &str, path: &str, all: &mut Vec<Place>) {
-    let path = format!("{path}/{}", pointer_segment(name));
-    all.push(Place { area: area.into(), path: format!("{path}#name"), text: name.to_owned(), template: false });
-    walk(value, area, &path, false, all);
+/// On the way through a content.
+struct Walk {
+    area: String,
+    path: String,
+    template: bool,
+    all: Vec<Place>,
 }
 
-fn walk(value: &Value, area: &str, path: &str, template: bool, all: &mut Vec<Place>) {
-    match value {
-        Value::String(text) => all.push(Place { area: area.into(), path: path.into(), text: text.clone(), template }),
-        Value::Array(items) => {
-            for (i, item) in items.iter().enumerate() {
-                walk(item, area, &format!("{path}/{i}"), template, all);
-            }
+impl Walk {
+    fn step(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push('/');
+        if name.contains(['~', '/']) {
+            self.path.push_str(&pointer_segment(name))
+        } else {
+            self.path.push_str(name)
         }
-        Value::Object(members) => {
-            for (name, value) in members {
-                if template {
-                    walk(value, area, &format!("{path}/{}", pointer_segment(name)), true, all);
-                } else {
-                    member(name, value, area, path, all);
+        inside(self);
+        self.path.truncate(length);
+    }
+    fn text(&mut self, text: &str) {
+        if !is_plain(text) || (self.template && text.contains('\\')) {
+            let (area, path) = (self.area.clone(), self.path.clone());
+            self.all.push(Place { area, path, text: text.to_owned(), template: self.template });
+        }
+    }
+    fn name(&mut self, name: &str) {
+        if !is_plain(name) {
+            let (area, path) = (self.area.clone(), format!("{}/{}#name", self.path, pointer_segment(name)));
+            self.all.push(Place { area, path, text: name.to_owned(), template: false });
+        }
+    }
+    fn member(&mut self, name: &str, value: &Value) {
+        // The members of a chat message are named by the format, not by its author.
+        if !self.template {
+            self.name(name);
+        }
+        self.step(name, |walk| walk.value(value));
+    }
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    self.step(&i.to_string(), |walk| walk.value(item));
                 }
             }
+            Value::Object(members) => members.iter().for_each(|(name, value)| self.member(name, value)),
+            _ => {}
         }
-        _ => {}
     }
 }
 

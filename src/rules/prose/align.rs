@@ -3,7 +3,6 @@
 use crate::rules::hidden::skeleton;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -45,11 +44,28 @@ pub(super) fn align(old: &[&str], new: &[&str], deadline: Instant) -> Vec<Row> {
 /// A number for the words of each paragraph, whatever the whitespace between them.
 fn keys(paragraphs: &[&str]) -> Vec<u64> {
     let key = |paragraph: &&str| {
-        let mut hasher = DefaultHasher::new();
-        paragraph.split_ascii_whitespace().for_each(|word| word.hash(&mut hasher));
-        hasher.finish()
+        let mut key = 0;
+        let mut parted = false;
+        for byte in paragraph.bytes() {
+            if byte.is_ascii_whitespace() {
+                parted = true;
+            } else {
+                // A space that no text can hold here keeps "a b" from "ab"; none at the beginning.
+                if std::mem::take(&mut parted) && key != 0 {
+                    key = mixed(key, b' ');
+                }
+                key = mixed(key, byte);
+            }
+        }
+        key
     };
     paragraphs.iter().map(key).collect()
+}
+
+/// One step of a multiplicative hash (the constant is 2^64 over the golden ratio). Two paragraphs with one number would only
+/// face each other without need: what stands in them is compared byte for byte afterwards.
+fn mixed(hash: u64, byte: u8) -> u64 {
+    (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1)
 }
 
 /// Paragraphs outside the common order that stand unchanged on the other side.
@@ -140,18 +156,17 @@ fn alike(gap: &Gap, old: &[usize], new: &[usize]) -> Vec<(usize, usize)> {
 
 /// Hashes of the words as they look, sorted: a paragraph with a look-alike letter still faces the one that it imitates.
 fn bag(paragraph: &str) -> Vec<u64> {
-    let words = paragraph.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
-    let mut bag: Vec<u64> = words
-        .map(|word| {
-            let mut hasher = DefaultHasher::new();
-            if word.is_ascii() {
-                word.hash(&mut hasher);
-            } else {
-                skeleton(word).hash(&mut hasher);
-            }
-            hasher.finish()
-        })
-        .collect();
+    let hash = |word: &str| word.bytes().fold(0, mixed);
+    let mut bag: Vec<u64> = if paragraph.is_ascii() {
+        paragraph
+            .as_bytes()
+            .split(|b| !b.is_ascii_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .map(|w| w.iter().copied().fold(0, mixed))
+            .collect()
+    } else {
+        paragraph.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(|word| hash(&skeleton(word))).collect()
+    };
     bag.sort_unstable();
     bag
 }

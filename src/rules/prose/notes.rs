@@ -5,8 +5,9 @@ use crate::model::diff::Ending;
 
 /// How the lines of a text end.
 pub(super) fn ending(text: &str) -> Ending {
-    let all = text.matches('\n').count();
-    let crlf = text.matches("\r\n").count();
+    let bytes = text.as_bytes();
+    let all = bytes.iter().filter(|b| **b == b'\n').count();
+    let crlf = if text.contains('\r') { bytes.windows(2).filter(|pair| *pair == b"\r\n").count() } else { 0 };
     match (all, crlf) {
         (0, _) => Ending::None,
         (_, 0) => Ending::Lf,
@@ -22,6 +23,11 @@ fn words(ending: Ending) -> &'static str {
         Ending::Crlf => "CRLF",
         Ending::Mixed => "mixed LF and CRLF",
     }
+}
+
+/// ASCII characters without a shape, other than white space.
+fn unseen(byte: u8) -> bool {
+    byte.is_ascii_control() && !byte.is_ascii_whitespace()
 }
 
 /// The notes on a pair of texts, the most telling first.
@@ -55,8 +61,12 @@ fn only(old: &str, new: &str) -> Option<String> {
             return Some(format!("line endings change: {} (old), {} (new)", words(before), words(after)));
         }
     }
+    // Most pairs part early; the longer comparisons below are for those that do not.
     if old.split_ascii_whitespace().eq(new.split_ascii_whitespace()) {
         return Some("only whitespace differs".to_owned());
+    }
+    if !old.bytes().chain(new.bytes()).any(|b| !b.is_ascii() || unseen(b)) {
+        return None;
     }
     if without_hidden(old) == without_hidden(new) {
         let names = |from: &str, to: &str| {
