@@ -35,6 +35,11 @@ use state::State;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The first `height` rows of a difference, laid out for `width` columns as the Review room shows it, as text with its marks.
+pub fn first_screen(diff: &crate::model::diff::ContentDiff, width: u16, height: u16) -> Vec<String> {
+    rooms::review::first_screen(diff, width, height)
+}
+
 /// How to open the terminal.
 #[derive(Debug)]
 pub struct TuiOptions {

@@ -12,6 +12,7 @@ mod update;
 mod view;
 mod work;
 
+pub(crate) use page::first_screen;
 pub(crate) use state::{State, goes_back, off, typing};
 pub(crate) use update::{open, subject, update};
 pub(crate) use view::draw;

@@ -132,6 +132,17 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
     builder.page
 }
 
+/// The first rows of a difference as text: the whole page is laid out, and what a screen shows of it is given back.
+pub(crate) fn first_screen(diff: &ContentDiff, width: u16, height: u16) -> Vec<String> {
+    let options = Options { unit: Unit::Word, width, above: 6, split: false, wrap: true, effective: false };
+    let text = |half: &Half| half.pieces.iter().map(|(piece, _)| piece.text()).collect::<String>();
+    let row = |line: &Line| match &line.cells {
+        Cells::Whole(half) => text(half),
+        Cells::Split(old, new) => [old, new].into_iter().flatten().map(text).collect::<Vec<_>>().join(" | "),
+    };
+    page(diff, options).lines.iter().filter(|line| line.fold.is_none()).take(usize::from(height)).map(row).collect()
+}
+
 /// A page that only says why there is nothing to compare.
 pub(crate) fn blank(options: Options, words: &str) -> Page {
     let nothing = ContentDiff { fields: Vec::new(), texts: Vec::new(), hidden: Vec::new(), lookalikes: Vec::new() };
