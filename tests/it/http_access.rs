@@ -81,6 +81,11 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(&format!("{pointer}/rollback"), say.clone(), &["carol", "olga"]),
         post(&format!("{pointer}/kill"), json!({ "reason": "test", "dry_run": true }), &["carol", "olga", "olga-kill"]),
         post(&format!("{pointer}/undo-kill"), say.clone(), &["carol", "olga"]),
+        post(
+            "/v1/kill",
+            json!({ "environment": "dev", "keys": [KEY], "expected_count": 9, "reason": "test" }),
+            &["carol", "olga", "olga-kill"],
+        ),
         get("/v1/promotions", WITH_EVE),
         post(
             "/v1/promotions",
@@ -146,7 +151,7 @@ async fn every_route_admits_whom_the_policy_says_and_nobody_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_matrix_leaves_no_route_out() {
     let paths = rows(&format!("sha256:{}", "0".repeat(64)), "00000000-0000-7000-8000-000000000000");
-    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/kill", "/v1/stream", "/v1/fragments/{fragment}"];
+    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/stream", "/v1/fragments/{fragment}"];
     let as_open = ["/v1/promotions/{id}/withdraw", "/v1/promotions/{id}/renew"];
     for route in countersign::server::router::TABLE {
         let fits = |row: &Row| {

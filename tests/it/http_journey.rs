@@ -39,6 +39,13 @@ async fn a_change_goes_from_draft_to_rollback_and_each_act_is_one_event() {
     let all = served.resolve(KEY, "production", "u1").await;
     assert_eq!((all["digest"].as_str(), all["reason"].as_str()), (Some(first.as_str()), Some("static")));
     assert_eq!(all["content"]["body"], "The first greeting.");
+    assert_eq!(all["unit_hash"].as_str().map(str::len), Some(64), "an application gets the pseudonym of the unit it asked for");
+    let path = format!("/v1/environments/production/resolve/{KEY}/explain");
+    let explained = served.post("olga", &path, json!({ "unit": "u1" })).await.good();
+    assert_eq!((&explained["digest"], &explained["unit_hash"]), (&all["digest"], &json!(null)), "a person does not");
+    assert!(!explained["steps"].as_array().unwrap().is_empty());
+    let reach = served.get("olga", &format!("/v1/keys/{KEY}/pointers/production")).await.good()["reach"].clone();
+    assert_eq!(reach, json!({ "per_minute": 1, "services": ["service:web"] }), "explaining is not counted");
 
     served.into_dev(KEY, &second).await;
     let moved = served.into_production(KEY, &second, json!({})).await;

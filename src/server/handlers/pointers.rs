@@ -2,9 +2,10 @@
 
 use super::sight::Sight;
 use crate::model::{Environment, EnvironmentPointer, KeyId, Refusal};
-use crate::rules::access::Caller;
+use crate::rules::access::{Caller, Need, allowed};
 use crate::server::error::problem;
 use crate::server::extract::{Asked, Command, Names, NoQuery};
+use crate::server::middleware::internal;
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
 use crate::storage::{KeyPattern, PointerFilter};
@@ -108,7 +109,14 @@ pub async fn undo_kill(State(registry): State<Arc<Registry>>, names: Names, comm
     command.run(registry, |body| UndoKill { key, environment, body }).await
 }
 
-/// POST /v1/kill: an outcome a key.
+/// POST /v1/kill: an outcome a key. It goes on when the caller goes away: what was meant to be stopped is stopped.
 pub async fn kill_many(State(registry): State<Arc<Registry>>, command: Command<KillMany>) -> Answer {
-    Ok(shown(&kill_all(&registry, &command.caller, command.body, problem).await?))
+    let Command { caller, body, .. } = command;
+    allowed(registry.snapshot.get().policy(), &caller, Need::Kill, None, Some(&body.environment))?;
+    let killing = tokio::spawn(async move { kill_all(&registry, &caller, body, problem).await });
+    let outcomes = killing.await.map_err(|error| {
+        tracing::error!(%error, "a kill of many broke");
+        internal()
+    })?;
+    Ok(shown(&outcomes?))
 }

@@ -1,11 +1,11 @@
 //! What a unit gets: answered from the snapshot, without a database, without a write.
 
-use crate::model::{Environment, KeyId, Refusal};
-use crate::rules::access::{Caller, Need, allowed};
+use crate::model::{Environment, KeyId, Refusal, Role};
+use crate::rules::access::{Caller, Need, allowed, grants};
 use crate::server::extract::{Names, NoQuery, Sent};
 use crate::server::middleware::internal;
 use crate::server::respond::{Answer, json};
-use crate::snapshot::Freshness;
+use crate::snapshot::{Freshness, Snapshot};
 use crate::wire::pointers::Resolve;
 use crate::workflow::Registry;
 use axum::extract::State;
@@ -45,7 +45,10 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
     let stale = registry.snapshot.freshness(now) == Freshness::Stale;
     let row = snapshot.key(&key).ok_or_else(Refusal::not_found)?;
     allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(&environment))?;
-    let choice = snapshot.resolve(&key, &environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
+    let mut choice = snapshot.resolve(&key, &environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
+    if !may_see_hash(&snapshot, caller) {
+        choice.unit_hash = None;
+    }
     if !explained {
         registry.meter.count(&key, &environment, &caller.actor, now);
     }
@@ -53,4 +56,11 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
         tracing::error!(%error, "failed to write an answer");
         internal().into()
     })
+}
+
+/// Whether the caller gets the unit's pseudonym, which is personal data (R23): applications do for the units that they ask for,
+/// browsers and people do not, but for the role privacy.
+fn may_see_hash(snapshot: &Snapshot, caller: &Caller) -> bool {
+    let shown = |role: Role| matches!(role, Role::Service | Role::Privacy);
+    grants(snapshot.policy(), &caller.actor).any(|grant| shown(grant.role))
 }
