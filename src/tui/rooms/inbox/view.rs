@@ -24,12 +24,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let wide = area.width >= 100;
     let preview_height = if area.height >= 14 { (area.height / 3).clamp(5, 9) } else { 0 };
     let shown = look.screen.preview && (wide || preview_height > 0);
+    if look.screen.zoom && state.in_preview {
+        preview::draw(frame, area, state, look);
+        return;
+    }
     if look.screen.zoom || !shown {
-        if look.screen.zoom && state.in_preview {
-            preview::draw(frame, area, state, look)
-        } else {
-            list(frame, area, state, look)
-        }
+        list(frame, area, state, look);
         return;
     }
     let (left, right) = if wide {
