@@ -65,7 +65,7 @@ pub(super) async fn target(
     let mut passed = BTreeSet::new();
     loop {
         let to = rollback_target(history, current, named, &|digest| passed.contains(digest))?;
-        if unfit(conn, [to]).await?.is_empty() {
+        if named.is_some() || unfit(conn, [to]).await?.is_empty() {
             return Ok(to);
         }
         passed.insert(to);

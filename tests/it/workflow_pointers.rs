@@ -386,7 +386,8 @@ fn a_rollback_is_refused_what_may_serve_refuses() {
         }
         let body = Reason { rationale: "bad".into() };
         world.run("person:ana", QuarantineVersion { digest: two, body }).await.unwrap();
-        assert_eq!(world.rollback("person:olga", "dev", Some(two)).await.unwrap_err().code, Code::WrongState);
+        let refusal = world.rollback("person:olga", "dev", Some(two)).await.unwrap_err();
+        assert_eq!(unmet(&refusal), [(ReadinessKind::Quarantine, "quarantine".into())]);
         let missed = Rollback { rationale: "bad".into(), seen_revision: Some(2), ..Rollback::default() };
         let verb = RollbackPointer { key: key(), environment: env("dev"), body: missed };
         assert_eq!(world.run("person:olga", verb).await.unwrap_err().code, Code::PointerMoved);

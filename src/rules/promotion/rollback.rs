@@ -26,11 +26,12 @@ pub fn killed_away(history: &[Promotion], digest: &Digest) -> bool {
     killed > back
 }
 
-/// The digest that a rollback goes to: `named`, or by walking back from before the first apply of `current`.
+/// The digest that a rollback goes to: `named`, or by walking back from before the first apply of `current`, past those that are
+/// `unfit` (quarantined, discarded). Whether it may serve is for `may_serve` to say.
 ///
 /// # Errors
 /// `no_history` where the walk finds nothing or the named digest never served everybody here; `no_change` for the digest that
-/// serves; `wrong_state` for a quarantined, discarded or killed one.
+/// serves; `wrong_state` for one that was killed.
 pub fn rollback_target(
     history: &[Promotion],
     current: &Digest,
@@ -44,9 +45,6 @@ pub fn rollback_target(
     if !reached_all(history, &named) {
         return Err(Refusal::new(Code::NoHistory, "this digest never served everybody here")
             .hint("open a promotion to serve it, or leave the digest out to go back to what served before"));
-    }
-    if unfit(&named) {
-        return Err(Refusal::new(Code::WrongState, "this digest is quarantined or discarded"));
     }
     if killed_away(history, &named) {
         return Err(Refusal::new(Code::WrongState, "this digest was killed here and not revived since")
