@@ -33,7 +33,7 @@ mod tests {
         let names = ["search.rerank.query", "support.refund.system", "support.refunds.tone", "billing.dunning.user"];
         let found = best("refund", names.into_iter(), 10);
         assert_eq!(found, [2, 1], "equally good: the shorter name first");
-        assert_eq!(best("supref", names.into_iter(), 1), [1]);
+        assert_eq!(best("supref", names.into_iter(), 1), [2]);
         assert_eq!(best("", names.into_iter(), 10), [0, 1, 2, 3]);
         assert!(best("zzz", names.into_iter(), 10).is_empty());
     }
