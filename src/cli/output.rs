@@ -74,12 +74,9 @@ impl Output {
 
     /// Prints text that is safe already, with a newline at its end unless it is empty.
     pub fn text(&self, text: &str) -> Done {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        if !text.is_empty() && !text.ends_with('\n') {
-            out.write_all(b"\n")?;
-        }
-        Ok(out.flush()?)
+        // In one piece, so that a reader of lines that goes away after the last one does not miss a newline.
+        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        self.raw(format!("{text}{newline}").as_bytes())
     }
 
     /// Prints bytes as they are.

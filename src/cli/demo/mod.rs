@@ -6,7 +6,7 @@ mod people;
 mod seed;
 
 use super::context::Context;
-use super::exit::{Done, Failure};
+use super::exit::{Done, Exit, Failure};
 use super::output::note;
 use super::terminal::Terminal;
 use house::House;
@@ -63,7 +63,9 @@ pub async fn run(context: &Context, args: Demo) -> Done {
                 _ = interrupts.recv() => return Ok(()),
             };
             let shown = show(context, &args, &open.people).await;
-            if args.no_tui && shown.is_ok() {
+            // Whoever started it may have read the address and gone: the registry serves on.
+            let told = shown.as_ref().map_or_else(|e| e.exit == Exit::Done, |()| true);
+            if args.no_tui && told {
                 tokio::select! {
                     _ = ends.recv() => {}
                     _ = interrupts.recv() => {}
