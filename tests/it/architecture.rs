@@ -117,6 +117,10 @@ fn every_room_stands_in_the_table() {
 fn every_file_says_what_it_is_for_and_stays_short() {
     for (path, _, text) in sources() {
         assert!(text.starts_with("//! "), "{} does not begin with a //! line", path.display());
+        // A file of unit tests beside its rule has no production lines.
+        if path.ends_with("tests.rs") {
+            continue;
+        }
         let lines = text.lines().take_while(|l| !l.starts_with("#[cfg(test)]")).count();
         assert!(lines <= 600, "{} has {lines} production lines; 600 is the most", path.display());
     }
