@@ -49,6 +49,7 @@ impl Drafts {
     }
 
     /// The text kept under `name`.
+    #[cfg(test)]
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)
     }

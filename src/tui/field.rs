@@ -41,6 +41,13 @@ impl Field {
         fresh
     }
 
+    /// The same with the cursor at the beginning.
+    pub(crate) fn at_start(mut self) -> Self {
+        self.area.move_cursor(CursorMove::Top);
+        self.area.move_cursor(CursorMove::Head);
+        self
+    }
+
     /// What was typed.
     pub(crate) fn text(&self) -> String {
         self.area.lines().join("\n")

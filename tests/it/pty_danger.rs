@@ -130,7 +130,9 @@ fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
     pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
     let during = moved.load(Ordering::SeqCst) - before;
     stop.store(true, Ordering::SeqCst);
-    storms.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in storms {
+        thread.join().unwrap();
+    }
     pty.shows("killed support.refund.system");
     println!("{during} pointer updates in {:.1} s while the kill was typed", begun.elapsed().as_secs_f32());
     assert!(during > 0 && is_killed(&p));

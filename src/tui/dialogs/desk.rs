@@ -175,7 +175,10 @@ impl Desk {
         match act.sending.stage() {
             Stage::Waiting if act.sending.attempts() < 2 => None,
             Stage::Asking => Some(format!("{title}: outcome unknown, and not sent again unless you say so")),
-            _ if act.kept.insists => Some(format!("{title}: NOT YET IN EFFECT, trying for {seconds} s")),
+            _ if act.kept.insists => {
+                let known = if act.sending.is_uncertain() { " as far as is known" } else { "" };
+                Some(format!("{title}: NOT YET IN EFFECT{known}, trying for {seconds} s"))
+            }
             _ => Some(format!("{title}: outcome unknown, asking again with the same key ({seconds} s)")),
         }
     }

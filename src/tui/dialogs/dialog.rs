@@ -201,7 +201,7 @@ impl Dialog {
         self.unread = None;
         let content = self.known.version.as_ref().and_then(|view| view.content.as_ref());
         if let (Some(body), Some(content)) = (self.form.body.as_mut().filter(|body| first && body.is_blank()), content) {
-            *body = body.clone().with(&draft::body_of(content));
+            *body = body.clone().with(&draft::body_of(content)).at_start();
         }
         self.find_promotion();
         if !self.is_complete() {
@@ -274,9 +274,8 @@ impl Dialog {
     fn followed(&mut self, followed: &Followed) {
         match followed {
             Followed::Pointer(pointer) => {
-                if pointer.key_id == self.request.key && Some(&pointer.environment) == self.environment.as_ref() {
-                    self.arming.stream(pointer.revision, "the registry");
-                }
+                let mine = pointer.key_id == self.request.key && Some(&pointer.environment) == self.environment.as_ref();
+                self.arming.stream(if mine { pointer.revision } else { 0 }, "the registry");
             }
             Followed::Audit(event) => {
                 let Some(body) = &event.body else { return };
@@ -338,7 +337,7 @@ impl Dialog {
             KeyCode::PageUp if !self.form.is_writing() => self.scroll = self.scroll.saturating_sub(5),
             _ if self.form.focus == Focus::Token => self.token_key(key, cx),
             KeyCode::Char(c @ ('[' | ']')) if !self.form.is_writing() && self.form.focus != Focus::Share => {
-                self.other_place(c == ']', cx)
+                self.other_place(c == ']', cx);
             }
             KeyCode::Left | KeyCode::Right if matches!(self.form.focus, Focus::Cancel | Focus::Act) => {
                 self.form.focus = if self.form.focus == Focus::Act { Focus::Cancel } else { Focus::Act };
@@ -859,7 +858,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.open(DialogKind::StepUp).ready().typing("guards are fine⇥system§");
         let Some((_, Call::Step(_, _, body))) = bench.sent().pop() else { panic!("no step: {:?}", bench.blocked()) };
-        assert_eq!((body.to.map(|to| to.get()), body.down, body.seen_revision), (Some(2_500), false, Some(41)));
+        assert_eq!((body.to.map(crate::model::BasisPoints::get), body.down, body.seen_revision), (Some(2_500), false, Some(41)));
     }
 
     #[test]
@@ -890,12 +889,12 @@ mod tests {
         open(&mut bench);
         assert_eq!(bench.dialog.as_ref().unwrap().form.body.as_ref().unwrap().text(), "Refunds take {{ days }} days.\n");
         assert_eq!(bench.blocked()[0], "nothing is changed yet");
-        bench.typing("Ask.⎋");
+        bench.key(Key { ctrl: true, ..Key::plain(KeyCode::Char('e')) }).typing("Ask.⎋");
         open(&mut bench);
         bench.typing("⇥shorter§");
         let Some((_, Call::Save(_, body))) = bench.sent().pop() else { panic!("not saved: {:?}", bench.blocked()) };
         let kept = written().content.unwrap();
-        assert_eq!(body.content.body, "Refunds take {{ days }} days.\nAsk.");
+        assert_eq!(body.content.body, "Refunds take {{ days }} days.Ask.\n");
         assert_eq!((&body.content.variables, &body.content.model_pin), (&kept.variables, &kept.model_pin));
         assert_eq!(body.rationale, "shorter");
     }

@@ -40,12 +40,12 @@ pub(super) fn spec(ask: &Ask) -> Spec {
         spec.blocked.push("reading the version".into());
         return spec;
     }
-    let text = ask.form.body.as_ref().map(|body| body.text()).unwrap_or_default();
+    let text = ask.form.body.as_ref().map(crate::tui::field::Field::text).unwrap_or_default();
     spec.rows = rows(ask, base, &text);
     let checked = content(ask, base, &text).and_then(|content| {
         let fragments: BTreeMap<Digest, Fragment> =
             base.iter().flat_map(|view| &view.fragment_bodies).map(|f| (f.digest, f.clone())).collect();
-        check(content, &fragments).map_err(|refusal| refusal.to_string())
+        check(content, &fragments).map_err(|refusal| refusal.detail)
     });
     match checked {
         Err(why) => spec.blocked.push(why),
@@ -101,9 +101,8 @@ fn content(ask: &Ask, base: Option<&VersionView>, text: &str) -> Result<Content,
         .unwrap_or(Format::Text);
     let body = match format {
         Format::Text | Format::Template => Value::String(text.to_owned()),
-        Format::Chat | Format::Json => {
-            crate::rules::canonical::parse_strict(text.as_bytes()).map_err(|refusal| format!("not JSON yet: {refusal}"))?
-        }
+        Format::Chat | Format::Json => crate::rules::canonical::parse_strict(text.as_bytes())
+            .map_err(|refusal| format!("not JSON yet: {}", refusal.detail))?,
     };
     Ok(match kept {
         Some(kept) => Content { body, ..kept.clone() },

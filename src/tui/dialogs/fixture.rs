@@ -1,7 +1,8 @@
 //! A bench for tests: a terminal around one dialog, with a world, facts and a clock that moves when told.
 
+use super::Dialog;
 use super::desk::Desk;
-use super::{Dialog, Outcome};
+use super::dialog::Outcome;
 use crate::model::audit::AuditBody;
 use crate::model::{
     Action, Actor, AuditEvent, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Format, KeyId, PlanStep,

@@ -28,7 +28,7 @@ mod version;
 mod view;
 mod words;
 
-pub(crate) use dialog::{Dialog, Outcome};
+pub(crate) use dialog::Dialog;
 pub(crate) use view::draw;
 
 use super::effect::Effect;

@@ -87,7 +87,7 @@ pub(super) fn spec(ask: &Ask) -> Spec {
 
 /// The share that was typed; none where the policy's plan is taken.
 fn share(ask: &Ask) -> (Option<BasisPoints>, Option<String>) {
-    let typed = ask.form.share.as_ref().map(|field| field.text()).unwrap_or_default();
+    let typed = ask.form.share.as_ref().map(crate::tui::field::Field::text).unwrap_or_default();
     if typed.trim().is_empty() {
         return (None, None);
     }

@@ -94,7 +94,7 @@ fn state_rows(ask: &Ask, now: &EnvironmentPointer) -> Vec<Row> {
     let known = ask.known;
     let mut text = format!("{}   {} %", known.name(Some(&now.digest)), now.rollout_pct);
     if now.rollout_pct != BasisPoints::ALL {
-        text.push_str(&format!(", the others {}", known.name(now.baseline_digest.as_ref())));
+        text = format!("{text}, the others {}", known.name(now.baseline_digest.as_ref()));
     }
     if now.killed {
         text = format!("KILLED: everybody gets {}", known.name(known.view().and_then(|v| v.safe_default_digest.as_ref())));

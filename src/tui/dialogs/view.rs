@@ -61,7 +61,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) 
     if inner < 52 || area.height < 14 {
         return draw_small(frame, area, dialog, look);
     }
-    let most = usize::from(area.height - 2) - if area.height > 20 { 1 } else { 0 };
+    let most = usize::from(area.height - 2) - usize::from(area.height > 20);
     let plan = Plan::of(dialog, look, inner, most.saturating_sub(2));
     let height = u16::try_from(plan.height() + 2).unwrap_or(area.height).min(area.height);
     let rect =
@@ -122,7 +122,9 @@ fn frame_of(dialog: &Dialog, look: &Look, width: usize) -> Block<'static> {
         title.push(Span::styled(text, look.style(role)));
     }
     let room = width.saturating_sub(title.iter().map(Span::width).sum::<usize>() + 8);
-    title.push(Span::raw("   "));
+    if title.len() > 1 {
+        title.push(Span::raw("   "));
+    }
     title.extend(spans(&visible(dialog.request.key.as_str()).cut(room), Role::Strong, look));
     title.push(Span::raw(" "));
     let role = if spec.grave { Role::Danger } else { Role::Focus };
@@ -394,15 +396,12 @@ fn buttons(dialog: &Dialog, look: &Look, width: usize) -> Line<'static> {
         return Line::from(spans);
     }
     let used: usize = spans.iter().map(Span::width).sum();
-    match dialog.blocked.first() {
-        None => spans.push(Span::styled("ARMED: ctrl-s sends it", look.style(Role::Danger))),
-        Some(_) => {
-            let short = format!(
-                "not armed: {}",
-                dialog.blocked.iter().map(String::as_str).find(|b| b.chars().count() + used + 11 <= width).unwrap_or("see below")
-            );
-            spans.extend(self::spans(&visible(&short), Role::Dim, look));
-        }
+    if dialog.blocked.is_empty() {
+        spans.push(Span::styled("ARMED: ctrl-s sends it", look.style(Role::Danger)));
+    } else {
+        let fits = |why: &&str| why.chars().count() + used + 11 <= width;
+        let why = dialog.blocked.iter().map(String::as_str).find(fits).unwrap_or("see below");
+        spans.extend(self::spans(&visible(&format!("not armed: {why}")), Role::Dim, look));
     }
     Line::from(spans)
 }
@@ -533,12 +532,11 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     /// The dialog of a bench, drawn.
-    fn drawn(bench: &Bench, width: u16, height: u16, screen: Screen) -> String {
+    fn drawn(bench: &Bench, width: u16, height: u16, screen: &Screen) -> String {
         static KEPT: std::sync::LazyLock<(Theme, Keymap)> =
             std::sync::LazyLock::new(|| (Theme::built_in("mono"), Keymap::standard()));
         let (theme, keymap) = &*KEPT;
-        let look =
-            Look { theme, screen: &screen, session: &bench.session, link: &bench.link, keymap, now: super::super::fixture::NOON };
+        let look = Look { theme, screen, session: &bench.session, link: &bench.link, keymap, now: super::super::fixture::NOON };
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, frame.area(), bench.dialog.as_ref().unwrap(), &look)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -550,19 +548,19 @@ mod tests {
     fn the_kill_dialog_at_both_sizes() {
         let mut bench = Bench::new();
         bench.open(DialogKind::Kill).ready().typing("o⇥pro");
-        insta::assert_snapshot!("kill_80x24", drawn(&bench, 80, 24, Screen::default()));
-        insta::assert_snapshot!("kill_120x36", drawn(&bench, 120, 36, Screen::default()));
+        insta::assert_snapshot!("kill_80x24", drawn(&bench, 80, 24, &Screen::default()));
+        insta::assert_snapshot!("kill_120x36", drawn(&bench, 120, 36, &Screen::default()));
         bench.typing("d§");
         bench.answer(Err(failure(FailureKind::Unreachable)));
-        insta::assert_snapshot!("kill_not_yet_80x24", drawn(&bench, 80, 24, Screen::default()));
+        insta::assert_snapshot!("kill_not_yet_80x24", drawn(&bench, 80, 24, &Screen::default()));
     }
 
     #[test]
     fn the_promote_dialog_at_both_sizes() {
         let mut bench = Bench::new();
         bench.open(DialogKind::Promote).ready().typing("Policy 4.2 exception; support lead asked for it.⇥syst");
-        insta::assert_snapshot!("promote_80x24", drawn(&bench, 80, 24, Screen::default()));
-        insta::assert_snapshot!("promote_120x36", drawn(&bench, 120, 36, Screen::default()));
+        insta::assert_snapshot!("promote_80x24", drawn(&bench, 80, 24, &Screen::default()));
+        insta::assert_snapshot!("promote_120x36", drawn(&bench, 120, 36, &Screen::default()));
     }
 
     #[test]
@@ -573,7 +571,7 @@ mod tests {
         view.mine.approve_refused = Some("you are an author of this version".into());
         bench.open(DialogKind::Approve).tell(&Msg::Painted).wait(200);
         bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
-        let screen = drawn(&bench, 80, 24, Screen::default());
+        let screen = drawn(&bench, 80, 24, &Screen::default());
         assert!(screen.contains("you cannot approve this: you are an author of this version"), "{screen}");
         insta::assert_snapshot!("approve_refused_80x24", screen);
     }
@@ -583,7 +581,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.open(DialogKind::Kill).ready().typing("o⇥pro");
         for (width, height) in [(59, 15), (40, 8), (30, 5)] {
-            let screen = drawn(&bench, width, height, Screen::default());
+            let screen = drawn(&bench, width, height, &Screen::default());
             for text in ["KILL", "[PROD]", "got"] {
                 assert!(screen.contains(text) || width < 40, "{width}x{height}: {text}\n{screen}");
             }
@@ -597,12 +595,12 @@ mod tests {
             bench.open(kind).ready();
             for width in [0, 1, 2, 13, 30, 55, 56, 60, 64, 65, 80, 130] {
                 for height in [0, 1, 3, 6, 13, 14, 15, 20, 21, 24, 40] {
-                    drawn(&bench, width.max(1), height.max(1), Screen::default());
+                    drawn(&bench, width.max(1), height.max(1), &Screen::default());
                 }
             }
         }
         bench.open(DialogKind::Kill).ready().typing("o⇥pro");
-        let frame: String = drawn(&bench, 80, 24, Screen { ascii: true, ..Screen::default() });
+        let frame: String = drawn(&bench, 80, 24, &Screen { ascii: true, ..Screen::default() });
         assert!(frame.contains("#= KILL") || frame.contains("# KILL"), "{frame}");
     }
 
@@ -614,7 +612,7 @@ mod tests {
         view.promotion.rationale = hostile.into();
         bench.open(DialogKind::Promote).tell(&Msg::Painted).wait(200);
         bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
-        let screen = drawn(&bench, 120, 36, Screen::default());
+        let screen = drawn(&bench, 120, 36, &Screen::default());
         assert!(screen.contains("‹U+001B›") && screen.contains("‹U+202E›"), "{screen}");
         assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}' || c == '\u{200b}'));
     }

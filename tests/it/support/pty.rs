@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// After so long what a test waits for is not coming.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The program's path.
 pub fn program_of() -> &'static str {
@@ -169,11 +169,6 @@ impl Pty {
     /// Every byte that came out.
     pub fn raw(&self) -> Vec<u8> {
         self.seen.0.lock().unwrap().raw.clone()
-    }
-
-    /// How many bytes came out.
-    pub fn written(&self) -> usize {
-        self.seen.0.lock().unwrap().raw.len()
     }
 
     /// The line breaks: the program gets its hang-up, and is waited for.
