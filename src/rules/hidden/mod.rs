@@ -147,8 +147,13 @@ mod tests {
         prop::collection::vec(prop_oneof![3 => special, 1 => any::<char>()], 0..24).prop_map(|c| c.into_iter().collect())
     }
 
+    /// A few thousand cases, a million with `PROVE=full`.
+    fn cases() -> u32 {
+        if std::env::var("PROVE").is_ok_and(|how| how == "full") { 1_000_000 } else { 2000 }
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(ProptestConfig::with_cases(cases()))]
         #[test]
         fn what_is_shown_reads_back_as_what_it_was(text in hostile()) {
             prop_assert_eq!(decode(&visible(&text)), text.clone());

@@ -482,6 +482,14 @@ mod tests {
     }
 
     #[test]
+    fn the_first_screen_is_the_first_rows_of_the_page() {
+        let (from, to) = (content(Format::Text, json!("one two three\n")), content(Format::Text, json!("one two four\n")));
+        let none = Bodies::new();
+        let diff = content_diff_by(Some(&from), &to, (&none, &none), Unit::Word, Duration::from_mins(1));
+        assert_eq!(first_screen(&diff, 80, 1), ["one two [-three-]"]);
+    }
+
+    #[test]
     fn every_line_fits_at_every_width() {
         let old = "A paragraph of several words, {{ variable }} and https://example.com/a/very/long/address/that/does/not/break.\n\n日本語のテキスト。\n";
         let new = old.replace("several", "a few").replace("テ", "デ\u{200b}").replace("\n\n", "\r\n\r\n");

@@ -203,7 +203,7 @@ pub(crate) fn off(state: &State, action: Action) -> Option<String> {
             Some("nothing is owed here".into())
         }
         Action::ReviewSplit if state.size.0 < places::SPLIT_FROM => Some(format!("needs {} columns", places::SPLIT_FROM)),
-        Action::ReviewHidden if state.compared.hidden.is_empty() => Some("none".into()),
+        Action::ReviewHidden if !state.warns_of_hidden() => Some("none".into()),
         _ => None,
     }
 }
@@ -250,5 +250,5 @@ pub(crate) fn typing(_state: &State) -> bool {
 
 /// Whether esc has somewhere to go back to inside the room.
 pub(crate) fn goes_back(state: &State) -> bool {
-    state.face != Face::Diff || state.zoom
+    state.face != Face::Diff
 }

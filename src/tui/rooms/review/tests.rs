@@ -326,27 +326,58 @@ impl Stage {
     }
 }
 
+/// The room without the frame around it, which has its own tests.
+fn room(screen: &str) -> String {
+    let rows: Vec<&str> = screen.lines().collect();
+    rows[2..rows.len() - 2].join("\n")
+}
+
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
 
 #[test]
 fn the_difference_at_both_sizes() {
     for size in SIZES {
-        insta::assert_snapshot!(format!("difference_{}x{}", size.0, size.1), Stage::opened(size).paint());
+        insta::assert_snapshot!(format!("difference_{}x{}", size.0, size.1), room(&Stage::opened(size).paint()));
     }
+}
+
+#[test]
+fn the_difference_with_its_styles() {
+    let mut stage = Stage::opened((80, 24));
+    let theme = Theme::built_in("dark");
+    stage.screen.draw(|frame| frame::draw(frame, &stage.state, &theme, NOON)).unwrap();
+    let buffer = stage.screen.backend().buffer();
+    let mut rows = Vec::new();
+    for y in 9..18 {
+        let mut runs: Vec<(String, String)> = Vec::new();
+        for x in 0..buffer.area.width {
+            let cell = &buffer[(x, y)];
+            let style = format!("{:?} on {:?} {:?}", cell.fg, cell.bg, cell.modifier);
+            match runs.last_mut() {
+                Some((last, text)) if *last == style => text.push_str(cell.symbol()),
+                _ => runs.push((style, cell.symbol().to_owned())),
+            }
+        }
+        rows.extend(
+            runs.into_iter().filter(|run| !run.1.trim().is_empty()).map(|(style, text)| format!("{style}: {}", text.trim_end())),
+        );
+        rows.push(String::new());
+    }
+    insta::assert_snapshot!("styles_80x24", rows.join("\n"));
 }
 
 #[test]
 fn gates_votes_and_discussion_at_both_sizes() {
     for size in SIZES {
-        insta::assert_snapshot!(format!("gates_{}x{}", size.0, size.1), Stage::opened(size).press("v"));
+        insta::assert_snapshot!(format!("gates_{}x{}", size.0, size.1), room(&Stage::opened(size).press("v")));
     }
 }
 
 #[test]
 fn fragments_and_invisible_characters() {
     let mut stage = Stage::opened((80, 24));
-    insta::assert_snapshot!("fragments_80x24", stage.press("f"));
-    insta::assert_snapshot!("invisible_80x24", stage.press("i"));
+    insta::assert_snapshot!("fragments_80x24", room(&stage.press("f")));
+    insta::assert_snapshot!("invisible_80x24", room(&stage.press("i")));
 }
 
 #[test]
@@ -355,7 +386,7 @@ fn side_by_side_from_140_columns() {
     stage.press("s");
     assert!(stage.said().contains("needs 140 columns"), "{}", stage.said());
     stage.resize(150, 40);
-    insta::assert_snapshot!("side_by_side_150x40", stage.press("s"));
+    insta::assert_snapshot!("side_by_side_150x40", room(&stage.press("s")));
 }
 
 #[test]

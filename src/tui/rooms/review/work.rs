@@ -55,7 +55,7 @@ pub(crate) fn perform(work: Work) -> Worked {
             content_diff_by(from, to, (&old_bodies, &new_bodies), work.options.unit, BUDGET)
         })
     });
-    let hidden = content_spans(from, to, &old_bodies, &new_bodies);
+    let hidden = if work.options.effective { content_spans(from, to, &old_bodies, &new_bodies) } else { diff.hidden.clone() };
     Worked { page: Arc::new(page(&diff, work.options)), diff, hidden }
 }
 
