@@ -203,9 +203,9 @@ fn texts(content: &Content, bodies: &Bodies) -> Vec<Place> {
     walk.step("body", |walk| walk.value(&content.body));
     (walk.area, walk.template) = ("model_pin".to_owned(), false);
     walk.step("model_pin", |walk| walk.text(content.model_pin.as_deref().unwrap_or_default()));
-    walk.area = "parameters".to_owned();
+    walk.area = String::from("parameters");
     walk.step("parameters", |walk| content.parameters.iter().for_each(|(name, value)| walk.member(name, value)));
-    walk.area = "variables".to_owned();
+    walk.area = String::from("variables");
     walk.step("variables", |walk| {
         for (i, variable) in content.variables.iter().enumerate() {
             walk.step(&i.to_string(), |walk| {
@@ -238,9 +238,9 @@ impl Walk {
         let length = self.path.len();
         self.path.push('/');
         if name.contains(['~', '/']) {
-            self.path.push_str(&pointer_segment(name))
+            self.path.push_str(&pointer_segment(name));
         } else {
-            self.path.push_str(name)
+            self.path.push_str(name);
         }
         inside(self);
         self.path.truncate(length);

@@ -5,9 +5,8 @@ use crate::model::diff::Ending;
 
 /// How the lines of a text end.
 pub(super) fn ending(text: &str) -> Ending {
-    let bytes = text.as_bytes();
-    let all = bytes.iter().filter(|b| **b == b'\n').count();
-    let crlf = if text.contains('\r') { bytes.windows(2).filter(|pair| *pair == b"\r\n").count() } else { 0 };
+    let all = text.matches('\n').count();
+    let crlf = if text.contains('\r') { text.matches("\r\n").count() } else { 0 };
     match (all, crlf) {
         (0, _) => Ending::None,
         (_, 0) => Ending::Lf,
