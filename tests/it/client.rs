@@ -171,6 +171,6 @@ async fn nobody_is_told_so_and_the_stream_tries_again() {
     let mut stream = follow(Client::new(&format!("http://{}", served.address), Some("cs_none")).unwrap(), None);
     for _ in 0..2 {
         let error = next(&mut stream, |told| if let Followed::Lost { error, .. } = told { Some(error) } else { None }).await;
-        assert_eq!(error.code().map(|c| c.as_str()), Some("unauthenticated"));
+        assert_eq!(error.code().map(countersign::model::Code::as_str), Some("unauthenticated"));
     }
 }

@@ -255,7 +255,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0xc0de_5167_u64);
         println!("seed {seed} (SEED=… runs another)");
         let dir = place.dir.path().join("served");
-        let root = make(&dir, place).await;
+        let root = make(&dir, place);
         let mut process = Process::start(&dir, &place.url);
         let (addresses, address) = watch::channel(process.address.clone());
         let field = Arc::new(field(address, root).await);
@@ -322,7 +322,7 @@ async fn check(db: &Db, field: &Field, ledger: &Ledger, full: bool) {
 }
 
 /// A registry in `dir` on the place's database; the admin's token.
-async fn make(dir: &Path, place: &Place) -> String {
+fn make(dir: &Path, place: &Place) -> String {
     let policy = place.dir.path().join("policy.toml");
     std::fs::write(&policy, POLICY).unwrap();
     let made = Command::new(env!("CARGO_BIN_EXE_countersign"))

@@ -12,7 +12,7 @@ async fn health_needs_no_token_and_everything_else_does() {
         assert_eq!(served.get("nobody", &path).await.good()["status"], "ok", "{path}");
     }
     for route in countersign::server::router::TABLE {
-        let path = route.template.replace('{', "").replace('}', "");
+        let path = route.template.replace(['{', '}'], "");
         let method = Method::from_bytes(route.method.to_uppercase().as_bytes()).unwrap();
         let answer = said(served.request("nobody", method, &path)).await;
         let open = matches!(route.access, countersign::server::router::Access::Open);

@@ -37,7 +37,7 @@ impl Stream {
         loop {
             if let Some((block, rest)) = self.rest.split_once("\n\n") {
                 let came = read(block);
-                self.rest = rest.to_owned();
+                self.rest = String::from(rest);
                 return Some(came);
             }
             let chunk = tokio::time::timeout(Duration::from_secs(10), self.response.chunk()).await.expect("something comes");

@@ -1,5 +1,12 @@
 //! The integration tests: one binary, one module a subject.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "tests")]
+#![allow(
+    clippy::too_many_lines,
+    clippy::wrong_self_convention,
+    clippy::struct_field_names,
+    reason = "tables and stages of tests"
+)]
+#![allow(clippy::duration_suboptimal_units, clippy::zombie_processes, reason = "a failing test ends the process anyway")]
 
 mod architecture;
 mod cli;

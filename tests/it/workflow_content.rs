@@ -541,7 +541,7 @@ fn on_a_full_disk_a_kill_takes_the_reserve_and_nothing_else_does() {
         let served = crate::support::rows::pointer(KEY, "dev", version.digest);
         crate::support::rows::write(&place.db, async |c| c.pointer_put(&served).await.unwrap()).await;
         let reserve = place.dir.path().join("registry.db-reserve");
-        let taken = || std::fs::metadata(&reserve).map(|there| there.len()).unwrap_or(0);
+        let taken = || std::fs::metadata(&reserve).map_or(0, |there| there.len());
         assert_eq!(taken(), 1024 * 1024);
         let full = || raw(&place.db, "PRAGMA max_page_count = 1".to_owned());
         full().await.unwrap();

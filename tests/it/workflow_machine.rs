@@ -204,7 +204,7 @@ impl Model {
             (false, 10_000) => Some(pointer.digest),
             (false, _) => pointer.baseline,
         };
-        let fit = |digest: &usize| !self.marked[*digest] && !(pointer.killed && pointer.digest == *digest);
+        let fit = |digest: &usize| !(self.marked[*digest] || pointer.killed && pointer.digest == *digest);
         let baseline = if plan[0] == 10_000 { None } else { usual.filter(fit) };
         Some((plan, baseline))
     }
