@@ -3,7 +3,7 @@
 
 usage: benches/terminal.py [--keys 10000] [--runs 5] [--presses 200] [--idle 10] [--binary target/release/countersign]
 
-Needs the release build, git, tig, and from PyPI pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
+Needs the release build, git, tig, and the Python packages pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
 120x36. Countersign shows a registry of `--keys` imported keys that is served on loopback by the same binary; tig and
 lazygit show a repository of 2,000 commits that this script makes. Prints milliseconds and, below, the ratios that count.
 """

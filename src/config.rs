@@ -143,23 +143,37 @@ impl Tokens {
     /// Writes the file for its owner alone.
     pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
         let text = serde_json::to_vec_pretty(self).map_err(|e| at(path, e.into()))?;
-        write_private(path, &text)
+        path.parent().map_or(Ok(()), make_private).and_then(|()| write_private(path, &text)).map_err(|e| at(path, e))
     }
 }
 
-/// Writes a file, and its folder, for the owner alone; the file is whole at any moment.
-pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
-    }
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+/// Makes a folder, and those above it, that only its owner may enter; one that is there is left alone.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Replaces a file by another with mode 0600, down to the disk: a reader sees the old text or the new one, never half of one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&fresh).map_err(|e| at(&fresh, e))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| at(&fresh, e))?;
-    fs::rename(&fresh, path).map_err(|e| at(path, e))
+    let mut file = options.open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, ConfigError> {

@@ -2,6 +2,7 @@
 
 use super::exit::Failure;
 use crate::clock::Clock;
+use crate::config;
 use crate::snapshot::Pepper;
 use crate::storage::{Db, StorageError, meta};
 use crate::workflow::Registry;
@@ -39,11 +40,7 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
 /// # Errors
 /// It cannot be made.
 pub fn make_private(dir: &Path) -> Result<(), Failure> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|why| Failure::failed(format!("failed to make {}: {why}", dir.display())))
+    config::make_private(dir).map_err(|why| Failure::failed(format!("failed to make {}: {why}", dir.display())))
 }
 
 /// The URL of the directory's own SQLite file.

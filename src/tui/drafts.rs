@@ -2,11 +2,11 @@
 //!
 //! Every edit is handed over at once, so that a text survives esc, a hang-up, a panic, a refusal and a restart.
 
+use crate::config::{make_private, write_private};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -103,36 +103,6 @@ fn write_all(folder: &Path, orders: &mpsc::Receiver<(String, Option<String>)>) {
             };
         }
     }
-}
-
-/// Makes a folder that only its owner may enter.
-///
-/// # Errors
-/// It cannot be made.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Replaces a file by another with mode 0600: a reader sees the old text or the new one, never half of one.
-///
-/// # Errors
-/// It cannot be written.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = PathBuf::from(path);
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    beside.set_file_name(format!(".{name}.{}", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside)?;
-    file.write_all(bytes)?;
-    drop(file);
-    fs::rename(&beside, path)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub(crate) fn edit(text: &str) -> Option<String> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     let folder = std::env::temp_dir().join(format!("countersign-{}", std::process::id()));
-    super::drafts::make_private(&folder).ok()?;
+    crate::config::make_private(&folder).ok()?;
     let path = folder.join("text.md");
     let edited = (|| {
         let mut file = std::fs::File::create(&path).ok()?;

@@ -6,7 +6,7 @@ use crate::cli::exit::{Done, Exit, Failure};
 use crate::cli::output::note;
 use crate::cli::serve::{self, Running};
 use crate::cli::{DEMO_MARKER, init};
-use crate::config::Secret;
+use crate::config::{Secret, make_private};
 use crate::model::Scope;
 use crate::wire::people::CreateToken;
 use std::collections::BTreeMap;
@@ -153,14 +153,6 @@ async fn make_tokens(people: &mut People, admin: String) -> Done {
         people.tokens.insert((*account).to_owned(), Secret::new(made.secret));
     }
     Ok(())
-}
-
-fn make_private(dir: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 /// The accounts of a demo that another process serves; waits while that one is still being made.

@@ -21,9 +21,9 @@ use crate::rules::hidden::{Ink, Piece, Shown, visible, wrap};
 use crate::tui::look::Look;
 use crate::tui::msg::DialogKind;
 use crate::tui::theme::Role;
+use crate::tui::widgets::pane::frame_lines;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::symbols::border;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear};
 
@@ -31,28 +31,6 @@ use ratatui::widgets::{Block, Clear};
 const WIDEST: u16 = 88;
 /// Columns of a row's name.
 const NAME: usize = 6;
-
-/// Lines of a frame where only ASCII can be drawn.
-const ASCII_PLAIN: border::Set = border::Set {
-    top_left: "+",
-    top_right: "+",
-    bottom_left: "+",
-    bottom_right: "+",
-    vertical_left: "|",
-    vertical_right: "|",
-    horizontal_top: "-",
-    horizontal_bottom: "-",
-};
-const ASCII_DOUBLE: border::Set = border::Set {
-    top_left: "#",
-    top_right: "#",
-    bottom_left: "#",
-    bottom_right: "#",
-    vertical_left: "#",
-    vertical_right: "#",
-    horizontal_top: "=",
-    horizontal_bottom: "=",
-};
 
 /// Draws the dialog over the body; `area` is the whole screen.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
@@ -102,12 +80,7 @@ fn frame_of(dialog: &Dialog, look: &Look, width: usize) -> Block<'static> {
     let spec = &dialog.shown;
     let protected = dialog.environment.as_ref().is_some_and(|e| e.is_safe_default() || look.session.is_protected(e));
     let double = spec.grave || protected;
-    let set = match (look.screen.ascii, double) {
-        (true, true) => ASCII_DOUBLE,
-        (true, false) => ASCII_PLAIN,
-        (false, true) => border::DOUBLE,
-        (false, false) => border::PLAIN,
-    };
+    let set = frame_lines(look, double);
     let mut title = vec![Span::styled(format!(" {} ", spec.title), look.style(Role::Title))];
     if let Some(environment) = dialog.environment.as_ref().filter(|_| {
         spec.title.ends_with(" in")
@@ -244,7 +217,7 @@ fn put(frame: &mut Frame, line: &Line<'static>, x: u16, y: u16, width: u16, bott
 fn draw_text(frame: &mut Frame, area: Rect, which: Focus, dialog: &Dialog, look: &Look) {
     let focused = dialog.form.focus == which;
     let field = if which == Focus::Body { &dialog.form.body } else { &dialog.form.why };
-    let set = if look.screen.ascii { ASCII_PLAIN } else { border::PLAIN };
+    let set = frame_lines(look, false);
     let block = Block::bordered().border_set(set).border_style(look.style(if focused { Role::Focus } else { Role::Border }));
     let inner = block.inner(area);
     frame.render_widget(block, area);

@@ -8,6 +8,16 @@ use ratatui::symbols::border;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear};
 
+/// The lines of a frame; double ones say that it matters.
+pub(crate) fn frame_lines(look: &Look, double: bool) -> border::Set<'static> {
+    match (double, look.screen.ascii) {
+        (false, false) => border::PLAIN,
+        (true, false) => border::DOUBLE,
+        (false, true) => ASCII,
+        (true, true) => ASCII_DOUBLE,
+    }
+}
+
 /// Frames where only ASCII can be shown.
 const ASCII: border::Set = border::Set {
     top_left: "+",
@@ -61,12 +71,7 @@ impl<'t> Pane<'t> {
     }
     /// Draws the frame over whatever is there; gives back the inside.
     pub(crate) fn draw(self, frame: &mut Frame, area: Rect, look: &Look) -> Rect {
-        let set = match (self.double, look.screen.ascii) {
-            (false, false) => border::PLAIN,
-            (true, false) => border::DOUBLE,
-            (false, true) => ASCII,
-            (true, true) => ASCII_DOUBLE,
-        };
+        let set = frame_lines(look, self.double);
         let role = if self.focused { Role::Focus } else { Role::Border };
         let mut block = Block::new().borders(Borders::ALL).border_set(set).border_style(look.style(role));
         if self.title.width() > 0 {
