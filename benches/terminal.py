@@ -185,7 +185,7 @@ def main():
         server, environment = start_registry(binary, folder, options.keys)
         quiet = dict(HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"))
         try:
-            ours = measure("countersign", [binary], folder, environment, "waiting.prompt", [b"2", b"j"], options)
+            ours = measure("countersign", [binary], folder, environment, "waiting.prompt", [b"2", b"\r", b"j", b"\r"], options)
             tig = measure("tig", ["tig"], folder / "repository", quiet, "change", [], options)
             other = measure("lazygit", [lazygit], folder / "repository", quiet, "change", [b"4"], options)
         finally:
