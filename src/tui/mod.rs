@@ -12,6 +12,7 @@ pub(crate) mod effect;
 pub(crate) mod field;
 pub(crate) mod frame;
 pub(crate) mod fuzzy;
+pub(crate) mod highlight;
 pub mod keymap;
 pub(crate) mod look;
 pub(crate) mod msg;

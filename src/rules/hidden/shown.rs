@@ -1,5 +1,6 @@
 //! Text that is safe to draw, and how it is cut and wrapped.
 
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -36,6 +37,10 @@ impl Piece {
     /// Columns that it takes.
     pub fn width(&self) -> usize {
         width(&self.text)
+    }
+    /// A part of it with its ink: `bytes` between grapheme clusters; nothing where they are outside of it.
+    pub(crate) fn part(&self, bytes: Range<usize>) -> Self {
+        Self { text: self.text.get(bytes).unwrap_or_default().to_owned(), ink: self.ink }
     }
     /// Our own furniture (marks, labels): known when compiled, so never text from outside.
     pub fn own(text: &'static str) -> Self {

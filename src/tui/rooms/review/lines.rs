@@ -2,6 +2,7 @@
 
 use crate::model::diff::{Block, BlockKind, Change, Run};
 use crate::rules::hidden::{Piece, clip, visible, visible_against, wrap};
+use crate::tui::highlight::{self, Sense, Syntax};
 
 /// What a piece of a line means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +27,8 @@ pub(crate) enum Mark {
     Bad,
     /// Still runs.
     Wait,
+    /// Unchanged source text with a meaning in its language.
+    Source(Sense),
 }
 
 /// Pieces of a line with what each means.
@@ -86,6 +89,8 @@ pub(crate) struct Shape {
     pub(crate) split: bool,
     /// Whether long lines are wrapped; else they are cut.
     pub(crate) wrap: bool,
+    /// Whether unchanged text is coloured by its language.
+    pub(crate) colour: bool,
 }
 
 /// Text from outside as pieces.
@@ -98,7 +103,8 @@ pub(crate) fn rows(block: &Block, shape: Shape) -> Vec<Cells> {
     let side = |gone: Option<Change>, number, sign| {
         // In a paragraph that is new or gone as a whole every line end is: spelling each would only be noise.
         let spell = !matches!(block.kind, BlockKind::Inserted | BlockKind::Deleted);
-        halves(source_lines(&block.runs, gone, spell, block.moved.is_some()), number, sign, shape)
+        let lines = source_lines(&block.runs, gone, spell, block.moved.is_some());
+        halves(if shape.colour { coloured(lines, &block.runs) } else { lines }, number, sign, shape)
     };
     let old = || side(Some(Change::Insert), block.old, if block.moved.is_some() { Sign::Moved } else { Sign::Removed });
     let new = || side(Some(Change::Delete), block.new, if block.moved.is_some() { Sign::Moved } else { Sign::Added });
@@ -180,6 +186,28 @@ fn source_lines(runs: &[Run], gone: Option<Change>, spell_ends: bool, unmarked: 
         lines.drain(..blank);
     }
     lines
+}
+
+/// The lines with the meaning of what is unchanged in them. What is drawn is read, so that places are those of the pieces.
+fn coloured(lines: Vec<Pieces>, runs: &[Run]) -> Vec<Pieces> {
+    let paragraph: String = runs.iter().filter(|run| run.change != Change::Delete).map(|run| &*run.text).collect();
+    let texts: Vec<String> = lines.iter().map(|line| line.iter().map(|(piece, _)| piece.text()).collect()).collect();
+    let stretches = highlight::stretches(Syntax::of(&paragraph), &texts);
+    let line = |(line, stretches): (Pieces, Vec<_>)| {
+        let (mut at, mut out) = (0, Pieces::with_capacity(line.len()));
+        for (piece, mark) in line {
+            let length = piece.text().len();
+            if mark == Mark::Plain {
+                let parts = highlight::cut(piece, at, &stretches);
+                out.extend(parts.into_iter().map(|(part, sense)| (part, sense.map_or(mark, Mark::Source))));
+            } else {
+                out.push((piece, mark));
+            }
+            at += length;
+        }
+        out
+    };
+    lines.into_iter().zip(stretches).map(line).collect()
 }
 
 fn ends_again(runs: &[Run], at: usize) -> bool {
@@ -276,6 +304,7 @@ pub(crate) fn plain(pieces: &[(Piece, Mark)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::hidden::Ink;
     use crate::rules::prose::{Unit, diff};
     use std::time::Duration;
 
@@ -298,7 +327,7 @@ mod tests {
         diff(old, new, Unit::Word, Duration::from_mins(1)).blocks.iter().flat_map(|b| rows(b, shape)).map(row).collect()
     }
 
-    const WIDE: Shape = Shape { columns: 80, split: false, wrap: true };
+    const WIDE: Shape = Shape { columns: 80, split: false, wrap: true, colour: false };
 
     #[test]
     fn changes_are_readable_without_colour() {
@@ -347,14 +376,46 @@ mod tests {
 
     #[test]
     fn side_by_side_shows_each_side_alone() {
-        let split = Shape { columns: 40, split: true, wrap: true };
+        let split = Shape { columns: 40, split: true, ..WIDE };
         let expected = ["- under [-120-] words here | + under {+90+} words here", "  b |   b", " | + {+c d+}"];
         assert_eq!(drawn("under 120 words here\n\nb\n", "under 90 words here\n\nb\n\nc d\n", split), expected);
     }
 
     #[test]
     fn lines_that_are_not_wrapped_say_that_they_are_cut() {
-        let cut = Shape { columns: 10, split: false, wrap: false };
+        let cut = Shape { columns: 10, wrap: false, ..WIDE };
         assert_eq!(drawn("one two three four\n", "one two three four\n", cut), ["  one two t…"]);
+    }
+
+    #[test]
+    fn colour_changes_what_text_means_and_not_what_it_says() {
+        let colour = Shape { colour: true, ..WIDE };
+        let old = "# Tone of {{ x }}\nold {{ a\u{200b}b }} and 120 words\n\n{\"a\": [1, \"b\"]}\n";
+        let new = old.replace("120", "90");
+        for columns in [9, 80] {
+            for split in [false, true] {
+                let (plain, coloured) = (Shape { columns, split, ..WIDE }, Shape { columns, split, ..colour });
+                assert_eq!(drawn(old, &new, coloured), drawn(old, &new, plain));
+            }
+        }
+        let found = diff(old, &new, Unit::Word, Duration::from_mins(1));
+        let cells: Vec<Cells> = found.blocks.iter().flat_map(|b| rows(b, colour)).collect();
+        let pieces: Vec<(Piece, Mark)> = cells
+            .into_iter()
+            .flat_map(|cells| match cells {
+                Cells::Whole(half) => half.pieces,
+                Cells::Split(..) => Pieces::new(),
+            })
+            .collect();
+        for (piece, mark) in &pieces {
+            assert!(piece.ink() == Ink::Plain || *mark == Mark::Plain, "{piece:?} {mark:?}");
+        }
+        let means = |text: &str| pieces.iter().find(|(piece, _)| piece.text().contains(text)).map(|(_, mark)| *mark);
+        assert_eq!(means("U+200B"), Some(Mark::Plain));
+        assert_eq!(means("x"), Some(Mark::Source(Sense::Tag)));
+        assert_eq!(means("Tone"), Some(Mark::Source(Sense::Heading)));
+        assert_eq!((means("120"), means("90")), (Some(Mark::Removed), Some(Mark::Added)));
+        assert_eq!(means("\"a\""), Some(Mark::Source(Sense::Name)));
+        assert_eq!(means("\"b\""), Some(Mark::Source(Sense::Literal)));
     }
 }

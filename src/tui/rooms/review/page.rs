@@ -6,6 +6,7 @@ use crate::model::{Digest, Variable};
 use crate::rules::canonical::sha256;
 use crate::rules::hidden::{Piece, visible_against, wrap};
 use crate::rules::prose::Unit;
+use crate::tui::highlight;
 use std::ops::Range;
 
 /// Unchanged lines that are kept above a change, if the paragraph has no more.
@@ -98,7 +99,7 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
     let margin = gutter + 4;
     let width = usize::from(options.width);
     let columns = if options.split { (width.saturating_sub(2)) / 2 } else { width };
-    let shape = Shape { columns: columns.saturating_sub(margin).max(8), split: options.split, wrap: options.wrap };
+    let shape = Shape { columns: columns.saturating_sub(margin).max(8), split: options.split, wrap: options.wrap, colour: false };
     let mut page = Page {
         options,
         lines: Vec::new(),
@@ -208,6 +209,8 @@ impl Builder {
         if text.approximate {
             self.say("≈ approximate: the time for marks ran out, so they are coarser than they could be", Mark::Warn);
         }
+        let runs = text.blocks.iter().flat_map(|block| &block.runs);
+        self.shape.colour = self.page.options.effective && highlight::fits(runs.map(|run| &*run.text));
         let mut at = 0;
         while at < text.blocks.len() {
             let alike = text.blocks[at..].iter().take_while(|b| b.kind == BlockKind::Equal).count();
@@ -513,5 +516,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn only_the_effective_text_is_coloured_and_only_up_to_a_size() {
+        let coloured = |old: &str, options: Options| {
+            let page = texts(old, &old.replace("four", "4"), options);
+            let halves = |line: &Line| match &line.cells {
+                Cells::Whole(half) => half.pieces.clone(),
+                Cells::Split(..) => Pieces::new(),
+            };
+            let pieces = page.lines.iter().flat_map(halves);
+            let found = pieces.filter(|(_, mark)| matches!(mark, Mark::Source(_))).map(|(piece, _)| piece.text().to_owned());
+            (open(&page).len(), found.collect::<String>())
+        };
+        let effective = Options { effective: true, ..OPTIONS };
+        let small = "# One\n\ntwo {{ three }}\n\nfour\n";
+        assert_eq!(coloured(small, OPTIONS).1, "");
+        assert_eq!(coloured(small, effective).1, "# One{{ three }}");
+        let large = format!("{small}{}", "-\n".repeat(5_001));
+        let (lines, found) = coloured(&large, effective);
+        assert_eq!(found, "");
+        assert!(lines > 5_001, "{lines}");
     }
 }

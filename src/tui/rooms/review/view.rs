@@ -348,6 +348,7 @@ fn role(mark: Mark) -> Option<Role> {
         Mark::Good => Role::Ok,
         Mark::Bad => Role::Danger,
         Mark::Wait => Role::Pending,
+        Mark::Source(sense) => sense.role(),
     })
 }
 
