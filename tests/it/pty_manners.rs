@@ -2,7 +2,7 @@
 
 use crate::pty_danger::registry;
 use crate::support::program::{program, said};
-use crate::support::pty::{Pty, environment, foreign, program_of, signal, stopped, terminal, watched};
+use crate::support::pty::{Pty, ends_with_its_line, environment, foreign, program_of, signal, stopped, terminal, watched};
 
 const KEY: &str = "support.refund.system";
 
@@ -34,6 +34,15 @@ fn every_signal_and_every_way_out_restores_the_terminal() {
     leaves_as_it_came("q", false, |pty, _| {
         pty.type_keys("q");
     });
+}
+
+#[test]
+fn a_line_that_breaks_without_a_signal_ends_it_too() {
+    let p = registry();
+    let mut command = portable_pty::CommandBuilder::new(program_of());
+    environment(&mut command, &p, "ana");
+    command.set_controlling_tty(false);
+    assert!(ends_with_its_line(command), "it goes on without a terminal");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The loop: input, effects, stream and timer become messages; messages change the state; the state is drawn. The only place
 //! that awaits.
 
+mod hangup;
 mod requests;
 
 use super::canvas::{Bytes, Canvas};
@@ -106,6 +107,7 @@ impl Loop {
         self.follow();
         let mut input = Some(EventStream::new());
         let mut signals = Signals::new()?;
+        let line = hangup::Line::watch();
         self.perform(effects, &mut input)?;
         loop {
             if let Some(end) = self.end {
@@ -128,6 +130,7 @@ impl Loop {
                     }
                 }
                 signal = signals.next() => self.signal(signal, &mut input)?,
+                () = line.broken() => self.end = Some(End::Signal(signal_hook::consts::SIGHUP)),
                 () = tokio::time::sleep(pause) => self.tick(&mut input)?,
             }
         }

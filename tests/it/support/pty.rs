@@ -197,6 +197,26 @@ impl Drop for Pty {
     }
 }
 
+/// Runs a program until its first frame, closes its terminal under it without a signal, and says whether it ends by itself.
+pub fn ends_with_its_line(command: CommandBuilder) -> bool {
+    let pair = native_pty_system().openpty(size(80, 24)).expect("a pseudo-terminal");
+    let mut child = pair.slave.spawn_command(command).expect("the program starts");
+    let mut killer = child.clone_killer();
+    let mut output = pair.master.try_clone_reader().expect("its output");
+    let (mut raw, mut buffer) = (Vec::new(), [0; 8192]);
+    while !String::from_utf8_lossy(&raw).contains("Inbox") {
+        let read = output.read(&mut buffer).expect("its output");
+        assert!(read > 0, "it ended before its first frame");
+        raw.extend_from_slice(&buffer[..read]);
+    }
+    drop((output, pair));
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait()));
+    let by_itself = end.recv_timeout(PATIENCE).is_ok();
+    let _ = killer.kill();
+    by_itself
+}
+
 fn size(columns: u16, rows: u16) -> PtySize {
     PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
 }
