@@ -31,10 +31,12 @@ impl Served {
         self.post("ci", &format!("/v1/versions/{digest}/verdicts"), verdict).await.good();
     }
 
-    /// Approves as `who` what the server shows.
+    /// Approves as `who` what the server shows, its unusual characters acknowledged.
     pub async fn approve(&self, who: &str, id: &str) {
         let view = self.get(who, &format!("/v1/promotions/{id}")).await.good();
-        let vote = json!({ "verdict": "approve", "rationale": "read it", "statement": view["statement"] });
+        let vote = json!({
+            "verdict": "approve", "rationale": "read it", "statement": view["statement"], "acknowledged_hidden": view["hidden"],
+        });
         self.post(who, &format!("/v1/promotions/{id}/approvals"), vote).await.good();
     }
 
