@@ -1,5 +1,6 @@
 //! A registry with people in it, served in this process on a free port, and what tests say to it over HTTP.
 
+use super::engines::Place;
 use countersign::clock::Clock;
 use countersign::model::{Actor, Scope, Timestamp, Token};
 use countersign::rules::access::Caller;
@@ -173,9 +174,12 @@ impl Served {
 
     /// The same on another clock.
     pub async fn on(policy: &str, clock: Clock) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(&format!("sqlite:{}", dir.path().join("registry.db").display())).await.unwrap();
-        db.migrate().await.unwrap();
+        let Place { db, dir, .. } = Place::sqlite().await;
+        Self::over(db, dir, policy, clock).await
+    }
+
+    /// The same over a migrated database of either engine.
+    pub async fn over(db: Db, dir: TempDir, policy: &str, clock: Clock) -> Self {
         let pepper = Pepper([7; 32]);
         let registry = Registry::load(db.clone(), pepper, clock.clone()).await.unwrap();
         let actor = Actor::system("init");
