@@ -177,6 +177,11 @@ impl Program {
         let _ = self.child.wait();
     }
 
+    /// The server's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The token of somebody.
     pub fn token(&self, who: &str) -> &str {
         &self.tokens[who]
