@@ -3,7 +3,7 @@
 use crate::support::program::Program;
 use crate::support::pty::{Pty, terminal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const KEY: &str = "support.refund.system";
 const CTRL_S: &str = "\x13";
@@ -25,7 +25,7 @@ pub fn registry() -> Program {
     p
 }
 
-fn is_killed(p: &Program) -> bool {
+pub fn is_killed(p: &Program) -> bool {
     p.json("carol", &format!("rollout status {KEY} --env production"))["killed"] == true
 }
 
@@ -110,51 +110,105 @@ fn the_same_keys_held_down_kill_nothing() {
     assert!(!is_killed(&p), "{}", pty.screen());
 }
 
+/// So many updates of pointers at the least while the kill is typed.
+const STORM: u64 = 200;
+
 #[test]
 fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
     let p = registry();
-    let mut pty = kill_dialog(&p);
-    let (stop, moved) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let storms: Vec<_> = (0..2)
-        .map(|_| {
-            let (stop, moved) = (Arc::clone(&stop), Arc::clone(&moved));
-            let (server, token) = (p.server.clone(), p.token("carol").to_owned());
-            std::thread::spawn(move || storm(&server, &token, &stop, &moved))
+    let mut keys = vec![(KEY.to_owned(), "production")];
+    for number in 0..3 {
+        let key = format!("support.storm{number}");
+        p.served_in_dev(&key, "one");
+        p.draft(&key, "two");
+        p.words("dee", &format!("submit {key}@v2")).good();
+        rolls_out(&p, "dev", &key);
+        keys.push((key, "dev"));
+    }
+    rolls_out(&p, "production", KEY);
+    let mut pty = terminal(&p, "carol", 80, 24, &[]);
+    pty.shows("live").shows("Inbox").idle();
+    let stop = Arc::new(AtomicBool::new(false));
+    let storms: Vec<_> = keys
+        .into_iter()
+        .map(|(key, place)| {
+            let (stop, url) = (Arc::clone(&stop), format!("{}/v1/keys/{key}/pointers/{place}", p.server));
+            let token = p.token("carol").to_owned();
+            std::thread::spawn(move || storm(&url, &token, &stop))
         })
         .collect();
-    while moved.load(Ordering::SeqCst) < 4 {
-        assert!(!storms.iter().any(std::thread::JoinHandle::is_finished), "the storm calmed down");
-        pty.idle();
+    // A rush of the same keys kills nothing in a storm either.
+    pty.type_keys("3").shows("[3 Rollouts").shows(KEY).idle();
+    pty.send("!ko\tproduction\x13").shows("KILL in [PRODUCTION]").shows("keys before this dialog were dropped").idle();
+    assert_eq!(kills(&p), 0, "{}", pty.screen());
+    let trail = Trail::of(&p);
+    let (first, begun) = (trail.head(), std::time::Instant::now());
+    let mut due = first;
+    for key in "o\tproduction".chars() {
+        due += STORM / 12;
+        while trail.head() < due {
+            assert!(!storms.iter().any(std::thread::JoinHandle::is_finished), "the storm calmed down");
+        }
+        pty.type_keys(key.encode_utf8(&mut [0; 4]));
     }
-    let (before, begun) = (moved.load(Ordering::SeqCst), std::time::Instant::now());
-    pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S);
-    let during = moved.load(Ordering::SeqCst) - before;
+    pty.shows("ARMED");
+    let (happened, seconds) = (trail.head() - first, begun.elapsed().as_secs_f64());
+    assert_eq!(kills(&p), 0, "nothing is killed before ctrl-s");
+    pty.type_keys(CTRL_S).shows("killed support.refund.system in production");
     stop.store(true, Ordering::SeqCst);
-    for thread in storms {
-        thread.join().unwrap();
-    }
-    pty.shows("killed support.refund.system");
-    println!("{during} pointer updates in {:.1} s while the kill was typed", begun.elapsed().as_secs_f32());
-    assert!(during > 0 && is_killed(&p));
+    let moved: u64 = storms.into_iter().map(|thread| thread.join().unwrap()).sum();
+    println!("{happened} pointer updates in {seconds:.1} s while the kill was typed: {:.0} a second", happened as f64 / seconds);
+    assert!(happened >= STORM && moved >= happened, "{happened} events, {moved} of them moved a pointer");
+    assert!(is_killed(&p));
+    assert_eq!(kills(&p), 1, "the deliberate one alone");
 }
 
-/// Holds and resumes the pointer as fast as the registry takes it.
-fn storm(server: &str, token: &str, stop: &AtomicBool, moved: &AtomicU64) {
+/// A registry's own database, read beside its server.
+struct Trail {
+    runtime: tokio::runtime::Runtime,
+    db: countersign::storage::Db,
+}
+
+impl Trail {
+    fn of(p: &Program) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let url = format!("sqlite:{}", p.dir().join("registry.db").display());
+        let db = runtime.block_on(countersign::storage::Db::open(&url)).unwrap();
+        Self { runtime, db }
+    }
+
+    /// The number of the newest audit event.
+    fn head(&self) -> u64 {
+        self.runtime.block_on(async { self.db.read().await.unwrap().conn().audit_head().await.unwrap().seq })
+    }
+}
+
+/// Begins a rollout of the key's second version that can be held and resumed.
+fn rolls_out(p: &Program, place: &str, key: &str) {
+    let id = p.open(&format!("{key}@v2 --env {place} --plan 25:1h,100"));
+    if place == "production" {
+        p.words("ana", &format!("approve {id} --rationale read --yes")).good();
+    }
+    p.words("carol", &format!("apply {id} --yes")).good();
+}
+
+/// Holds and resumes a pointer as fast as the registry takes it, until it is killed; how often that moved it.
+fn storm(url: &str, token: &str, stop: &AtomicBool) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     countersign::client::init_tls();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut hold = true;
-    while !stop.load(Ordering::SeqCst) {
-        let act = if hold { "hold" } else { "resume" };
-        let url = format!("{server}/v1/keys/{KEY}/pointers/production/{act}");
-        let body = serde_json::json!({ "rationale": "storm" });
-        let request = client.post(url).bearer_auth(token).json(&body);
-        let answer = runtime.block_on(async { request.send().await?.text().await }).unwrap();
-        // Once it is killed there is nothing to hold.
-        assert!(answer.contains("\"promotion\"") || answer.contains("killed"), "{answer}");
-        moved.fetch_add(1, Ordering::SeqCst);
-        hold = !hold;
+    let body = serde_json::json!({ "rationale": "storm" });
+    let mut moved = 0;
+    for act in ["hold", "resume"].into_iter().cycle() {
+        let request = client.post(format!("{url}/{act}")).bearer_auth(token).json(&body);
+        let answer: serde_json::Value = runtime.block_on(async { request.send().await?.json().await }).unwrap();
+        if answer["code"] == "killed" || stop.load(Ordering::SeqCst) {
+            break;
+        }
+        assert!(answer["seq"].is_u64(), "{answer}");
+        moved += 1;
     }
+    moved
 }
 
 #[test]
