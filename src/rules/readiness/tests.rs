@@ -549,6 +549,10 @@ fn a_step_serves_what_was_approved_and_rolls_out_or_nothing() {
     assert!(scene.readiness().is_ready());
     scene.pointer.as_mut().unwrap().held = true;
     assert_eq!(scene.status(K::Held, "held").0, ReadinessStatus::Unmet);
+    scene.pointer.as_mut().unwrap().held = false;
+    let unopened = may_serve(&Serving { promotion: None, ..scene.serving() });
+    let kinds: Vec<K> = unopened.unmet().map(|item| item.kind).collect();
+    assert!(kinds.contains(&K::Pointer), "no applied promotion put it there: {unopened:#?}");
 }
 
 #[test]
