@@ -86,7 +86,8 @@ impl CastVote {
         }
     }
 
-    /// The approval gate that is named, or the only one that fits.
+    /// The approval gate that is named, or the only one that fits: the caller's only one, else the only one of the caller's
+    /// that is not met yet.
     fn approval_gate(&self, work: &Work<'_>, facts: &Facts) -> Result<String, Refusal> {
         let gates: Vec<&str> =
             facts.rule.approvals.as_deref().unwrap_or_default().iter().map(|rule| rule.gate.as_str()).collect();
@@ -95,12 +96,17 @@ impl CastVote {
             return if known { Ok(named.clone()) } else { Err(no_such_gate(&gates)) };
         }
         let mine: Vec<&str> = gates.iter().copied().filter(|gate| member(work, facts, gate).is_ok()).collect();
-        match (gates.as_slice(), mine.as_slice()) {
-            ([only], _) | (_, [only]) => Ok((*only).to_owned()),
-            ([], _) => Err(Refusal::invalid("/gate", "the policy asks for no approvals here: comment instead")),
-            _ => {
-                Err(Refusal::invalid("/gate", "more than one gate fits: name one").hint(format!("it has: {}", gates.join(", "))))
+        let readiness = facts.readiness();
+        let is_unmet = |gate: &str| readiness.unmet().any(|i| i.kind == ReadinessKind::Approval && i.name == gate);
+        let unmet: Vec<&str> = mine.iter().copied().filter(|gate| is_unmet(gate)).collect();
+        match (gates.as_slice(), mine.as_slice(), unmet.as_slice()) {
+            ([only], ..) | (_, [only], _) | (_, _, [only]) => Ok((*only).to_owned()),
+            ([], ..) => Err(Refusal::invalid("/gate", "the policy asks for no approvals here: comment instead")),
+            (_, [], _) => {
+                Err(Refusal::invalid("/gate", "more than one gate is there: name one")
+                    .hint(format!("it has: {}", gates.join(", "))))
             }
+            _ => Err(Refusal::invalid("/gate", "more than one gate fits: name one").hint(format!("yours: {}", mine.join(", ")))),
         }
     }
 

@@ -578,9 +578,13 @@ fn approvals_are_refused_to_authors_outsiders_and_programs() {
         assert_eq!(refused("person:ana", Verdict::Approve, "nothing").await.0, Code::Invalid, "no such gate");
         assert_eq!(refused("person:ana", Verdict::Override, "quality").await.0, Code::Forbidden, "may not override");
         assert_eq!(refused("person:ana", Verdict::Retract, "owner").await.0, Code::NoChange, "nothing to take back");
-        world.vote("person:ana", &row, Verdict::Approve, "").await.unwrap();
         let both = world.vote("person:bob", &row, Verdict::Approve, "").await.unwrap_err();
         assert_eq!(both.path.as_deref(), Some("/gate"), "bob fits two");
+        world.vote("person:ana", &row, Verdict::Approve, "").await.unwrap();
+        let left = world.vote("person:bob", &row, Verdict::Approve, "").await.unwrap();
+        assert_eq!(left.gate, "safety", "ana met the other");
+        let none_left = world.vote("person:bob", &row, Verdict::Approve, "").await.unwrap_err();
+        assert_eq!(none_left.path.as_deref(), Some("/gate"), "both are met");
         let blank = CastVote {
             id: row.promotion_id,
             body: countersign::wire::promotions::Vote { rationale: " \n".into(), ..ballot(&row, Verdict::Comment, "") },
