@@ -11,23 +11,43 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// 0: done; a reader that went away is no error.
-    Done = 0,
+    Done,
     /// 1: anything else.
-    Failed = 1,
+    Failed,
     /// 2: the arguments are wrong.
-    Usage = 2,
+    Usage,
     /// 3: not there, or not yours.
-    NotFound = 3,
+    NotFound,
     /// 4: 401 and 403.
-    Denied = 4,
+    Denied,
     /// 5: conflict or stale, 409 and 412.
-    Conflict = 5,
+    Conflict,
     /// 6: the policy's requirements are not met.
-    Unmet = 6,
+    Unmet,
     /// 7: the registry cannot be reached.
-    Unreachable = 7,
+    Unreachable,
     /// 8: a digest or the chain does not hold.
-    Integrity = 8,
+    Integrity,
+    /// 128 and the number of the signal that ended it, as shells say it.
+    Signal(u8),
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Denied => 4,
+            Self::Conflict => 5,
+            Self::Unmet => 6,
+            Self::Unreachable => 7,
+            Self::Integrity => 8,
+            Self::Signal(number) => 128_u8.saturating_add(number),
+        }
+    }
 }
 
 /// Why a command failed.
@@ -68,7 +88,7 @@ impl Failure {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 
@@ -180,7 +200,7 @@ mod tests {
             (Code::Invalid, 1),
             (Code::Internal, 1),
         ] {
-            assert_eq!(exit_of(code) as u8, exit, "{code}");
+            assert_eq!(exit_of(code).code(), exit, "{code}");
         }
     }
 

@@ -62,7 +62,7 @@ use std::process::ExitCode;
 /// Without a command it opens the terminal on the configured registry.
 ///
 /// Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 denied, 5 conflict or stale, 6 policy unmet, 7 unreachable, 8
-/// integrity.
+/// integrity, 128 + n ended by signal n.
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, propagate_version = true, max_term_width = 100)]
 struct Cli {

@@ -1,7 +1,7 @@
 //! `countersign` alone: the terminal against the configured registry.
 
 use super::context::Context;
-use super::exit::{Done, Failure};
+use super::exit::{Done, Exit, Failure};
 use crate::client::{Client, Pins};
 use crate::tui::{self, End, TuiError, TuiOptions, keymap, theme};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,10 @@ impl Terminal {
         let ended = tokio::task::spawn_blocking(move || tui::run(options)).await;
         match ended.unwrap_or(Err(TuiError::Panicked)) {
             Ok(End::Quit) => Ok(()),
-            Ok(End::Signal(number)) => Err(Failure::failed(format!("ended by signal {number}; drafts are kept"))),
+            Ok(End::Signal(number)) => {
+                let exit = Exit::Signal(u8::try_from(number).unwrap_or(0));
+                Err(Failure::new(exit, format!("ended by signal {number}; drafts are kept")))
+            }
             Err(error @ TuiError::Keymap { .. }) => {
                 Err(Failure::usage(error.to_string()).hint("`countersign keymap check FILE` names every fault"))
             }

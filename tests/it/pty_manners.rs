@@ -7,7 +7,7 @@ use crate::support::pty::{Pty, ends_with_its_line, environment, foreign, program
 const KEY: &str = "support.refund.system";
 
 /// Runs the terminal under a shell that looks at the terminal's settings before and after; `end` ends it.
-fn leaves_as_it_came(what: &str, fault: bool, end: impl Fn(&mut Pty, &std::path::Path)) {
+fn leaves_as_it_came(what: &str, fault: bool, code: u32, end: impl Fn(&mut Pty, &std::path::Path)) {
     let p = registry();
     let folder = tempfile::tempdir().unwrap();
     let mut command = watched(&[program_of()], folder.path());
@@ -19,7 +19,9 @@ fn leaves_as_it_came(what: &str, fault: bool, end: impl Fn(&mut Pty, &std::path:
     pty.shows("live").shows(" 1 of ").idle();
     assert!(pty.is_alternate() && pty.is_altered(), "{what}");
     end(&mut pty, folder.path());
-    pty.shows("shell: code");
+    pty.shows("shell: code").idle();
+    let ended = format!("shell: code {code}");
+    assert!(pty.screen().lines().any(|line| line.trim() == ended), "{what}: {}", pty.screen());
     let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("before"), read("after"), "{what}: stty -a");
     assert!(!pty.is_alternate(), "{what}: the main screen is back");
@@ -28,10 +30,10 @@ fn leaves_as_it_came(what: &str, fault: bool, end: impl Fn(&mut Pty, &std::path:
 
 #[test]
 fn every_signal_and_every_way_out_restores_the_terminal() {
-    for name in ["TERM", "HUP", "INT", "QUIT"] {
-        leaves_as_it_came(name, false, |_, folder| signal(folder, name));
+    for (name, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
+        leaves_as_it_came(name, false, code, |_, folder| signal(folder, name));
     }
-    leaves_as_it_came("q", false, |pty, _| {
+    leaves_as_it_came("q", false, 0, |pty, _| {
         pty.type_keys("q");
     });
 }
@@ -47,7 +49,7 @@ fn a_line_that_breaks_without_a_signal_ends_it_too() {
 
 #[test]
 fn a_panic_restores_the_terminal() {
-    leaves_as_it_came("panic", true, |pty, _| {
+    leaves_as_it_came("panic", true, 1, |pty, _| {
         pty.send("\x1b[24~");
     });
 }
