@@ -108,6 +108,9 @@ impl Tail {
             print(&context.out, event)?;
         }
         let Some(mut stream) = stream else { return Ok(()) };
+        if std::io::stderr().is_terminal() {
+            note("following: each event is told as it happens, verified; ctrl-c leaves");
+        }
         while let Some(told) = stream.next().await {
             match told {
                 Followed::Audit(event) if event.seq > printed && self.wants(&event) => {

@@ -11,6 +11,7 @@ use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, Poin
 use crate::wire::promotions::Moved;
 use futures_util::StreamExt as _;
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 /// A pointer: a key in an environment
@@ -274,6 +275,9 @@ impl Rollout {
         if !watch || is_over(&first) {
             return Ok(());
         }
+        if std::io::stderr().is_terminal() {
+            note("watching: each change is told, until 100 % or a kill; ctrl-c leaves");
+        }
         let over = tokio::time::timeout(timeout.0, watch_until_over(context, &client, &at, first.pointer.revision)).await;
         over.unwrap_or_else(|_| Err(Failure::failed("the rollout is not over after this time")))
     }
@@ -295,7 +299,7 @@ async fn watch_until_over(context: &Context, client: &Client, at: &At, mut shown
         let view = client.pointer(&at.key, &at.env).await?;
         if view.pointer.revision != shown {
             shown = view.pointer.revision;
-            context.out.answer(&view, status_text)?;
+            context.out.answer(&view, change_text)?;
         }
         if is_over(&view) {
             return Ok(());
@@ -305,6 +309,14 @@ async fn watch_until_over(context: &Context, client: &Client, at: &At, mut shown
 
 fn is_over(view: &PointerView) -> bool {
     view.pointer.killed || view.pointer.rollout_pct == BasisPoints::ALL
+}
+
+/// A change of a pointer that is watched, in one line.
+fn change_text(_: &Output, view: &PointerView) -> String {
+    let p = &view.pointer;
+    let by = view.moved_by.as_ref().map_or(String::new(), |by| format!("  {}", line(by)));
+    let next = p.next_step_at.map_or(String::new(), |at| format!("  next step from {at}"));
+    format!("{}  {}  revision {}{by}{next}", p.updated_at, super::key::pointer_text(p), p.revision)
 }
 
 fn status_text(_: &Output, view: &PointerView) -> String {

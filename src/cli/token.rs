@@ -6,10 +6,14 @@ use super::output::{Mark, Output, Table, line, note};
 use crate::client::{Client, ClientOptions};
 use crate::config::{Secret, Tokens};
 use crate::model::{Actor, Scope, Token};
+use crate::tui::secret;
 use crate::wire::people::{CreateToken, Me};
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::time::Duration;
+
+/// The signal that ctrl-c sends where the terminal is not raw.
+const SIGINT: u8 = 2;
 
 /// API tokens
 #[derive(Debug, clap::Subcommand)]
@@ -93,7 +97,12 @@ pub async fn login(context: &Context) -> Done {
                 Failure::usage("no token is given").hint("give --token or COUNTERSIGN_TOKEN, or send it to standard input")
             );
         }
-        None => ask(if std::io::stdin().is_terminal() { "token (it will be visible): " } else { "" })?,
+        None if std::io::stdin().is_terminal() => {
+            let asked = tokio::task::spawn_blocking(|| secret::ask("token (it is not shown): ")).await;
+            let left = || Failure::new(Exit::Signal(SIGINT), "nothing was kept");
+            asked.map_err(anyhow::Error::from)??.ok_or_else(left)?
+        }
+        None => ask("")?,
     };
     let token = token.trim().to_owned();
     let options = ClientOptions {

@@ -21,6 +21,7 @@ pub(crate) mod overlays;
 pub(crate) mod recorder;
 pub(crate) mod rooms;
 pub(crate) mod runtime;
+pub mod secret;
 pub(crate) mod state;
 pub(crate) mod term;
 pub mod theme;

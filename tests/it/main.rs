@@ -13,6 +13,7 @@ mod cli;
 mod cli_demo;
 mod cli_hostile;
 mod cli_pointers;
+mod cli_terminal;
 mod client;
 mod demo;
 mod durability;
