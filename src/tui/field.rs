@@ -3,6 +3,7 @@
 use super::keymap::{Key, KeyCode, Press};
 use super::look::Look;
 use super::theme::Role;
+use crate::rules::hidden::{Ink, Piece, spans, visible};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui_textarea::{CursorMove, Input, Key as AreaKey, TextArea, WrapMode};
@@ -137,10 +138,36 @@ impl Field {
         self.area.insert_str(kept);
     }
 
-    /// Draws the text into `area`; the cursor is shown where `focused`.
+    /// Code points of the characters in it that nobody sees (`U+200B`), each once a place.
+    pub(crate) fn invisible(&self) -> Vec<String> {
+        if self.area.lines().iter().all(|line| line.is_ascii()) {
+            return Vec::new();
+        }
+        spans(None, &self.text()).into_iter().map(|span| span.code_points).collect()
+    }
+
+    /// The text area with tokens for what would not be seen, the cursor where it is; none where all is seen as it stands.
+    fn tokens(&self) -> Option<TextArea<'static>> {
+        // A tab is seen as the gap that it is.
+        let plain = |piece: &Piece| piece.ink() == Ink::Plain || piece.text().trim_end() == "→";
+        let lines = self.area.lines();
+        if lines.iter().all(|line| line.is_ascii() || visible(line).pieces().iter().all(plain)) {
+            return None;
+        }
+        let shown = |text: &str| -> String { visible(text).pieces().iter().map(Piece::text).collect() };
+        let mut area = TextArea::new(lines.iter().map(|line| shown(line)).collect());
+        area.set_wrap_mode(self.area.wrap_mode());
+        let cursor = self.area.cursor();
+        let before: String = lines.get(cursor.0).map(|line| line.chars().take(cursor.1).collect()).unwrap_or_default();
+        let small = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        area.move_cursor(CursorMove::Jump(small(cursor.0), small(shown(&before).chars().count())));
+        Some(area)
+    }
+
+    /// Draws the text into `area`, what would not be seen as tokens; the cursor is shown where `focused`.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, focused: bool, look: &Look) {
         let style = look.style(if focused { Role::FieldFocus } else { Role::Field });
-        let mut shown = self.area.clone();
+        let mut shown = self.tokens().unwrap_or_else(|| self.area.clone());
         shown.set_style(style);
         shown.set_cursor_line_style(style);
         shown.set_cursor_style(if focused { style.add_modifier(ratatui::style::Modifier::REVERSED) } else { style });
@@ -210,6 +237,19 @@ mod tests {
         assert_eq!(field.text().len(), LONGEST);
         field.paste("more");
         assert_eq!(field.text().len(), LONGEST);
+    }
+
+    #[test]
+    fn what_nobody_would_see_is_drawn_as_tokens_and_counted() {
+        let shown = |text: &str| Field::new(Lines::Many).with(text).tokens().map(|area| area.lines().join("\n"));
+        assert_eq!(shown("plain, größer, 日本, 🧑‍🚒, a\tb"), None);
+        assert_eq!(shown("ok\u{202e}txt\n\u{200b}").as_deref(), Some("ok‹U+202E›txt\n‹U+200B›"));
+        assert_eq!(shown("p\u{430}y").as_deref(), Some("p\u{430}‹U+0430›y"));
+        let mut field = Field::new(Lines::Many).with("a\u{e0041}b\n\u{200b}c");
+        assert_eq!(field.invisible(), ["U+E0041", "U+200B"]);
+        field.key(&Key::plain(KeyCode::Left));
+        assert_eq!(field.tokens().map(|area| (area.cursor().0, area.cursor().1)), Some((1, 8)), "before the c");
+        assert_eq!(field.text(), "a\u{e0041}b\n\u{200b}c", "what is sent is what was typed");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::known::said;
 use super::sending::Stage;
 use super::sheet::{Row, Words};
 use crate::rules::hidden::{Ink, Piece, Shown, visible, wrap};
+use crate::tui::field::Field;
 use crate::tui::look::Look;
 use crate::tui::msg::DialogKind;
 use crate::tui::theme::Role;
@@ -288,10 +289,12 @@ fn form(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Part> {
             Span::raw(" ".repeat(pad)),
             Span::styled(right, look.style(Role::Dim)),
         ];
-        [Part::Line(Line::from(spans)), Part::Text(Focus::Why, 1)]
+        let unseen = form.why.as_ref().and_then(|field| unseen(field, look, width));
+        [Part::Line(Line::from(spans)), Part::Text(Focus::Why, 1)].into_iter().chain(unseen)
     });
-    if form.body.is_some() {
+    if let Some(body) = &form.body {
         parts.push(Part::Text(Focus::Body, 3));
+        parts.extend(unseen(body, look, width));
     }
     if form.token_first {
         parts.extend(token.map(Part::Line));
@@ -304,6 +307,16 @@ fn form(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Part> {
     gap(&mut parts);
     parts.push(Part::Line(buttons(dialog, look, width)));
     parts
+}
+
+/// Says which characters of a text nobody would see: they are sent as they stand.
+fn unseen(field: &Field, look: &Look, width: usize) -> Option<Part> {
+    let mut found = field.invisible();
+    let what = super::words::plural(found.len(), "invisible character");
+    found.sort();
+    found.dedup();
+    let line = visible(&format!("! {what} in this text: {}", found.join(", "))).cut(width);
+    (!found.is_empty()).then(|| Part::Line(Line::from(spans(&line, Role::Warning, look))))
 }
 
 fn choice_line(choice: &Choice, focused: bool, look: &Look, width: usize) -> Line<'static> {
@@ -547,6 +560,16 @@ mod tests {
         let screen = drawn(&bench, 80, 24, &Screen::default());
         assert!(screen.contains("you cannot approve this: you are an author of this version"), "{screen}");
         insta::assert_snapshot!("approve_refused_80x24", screen);
+    }
+
+    #[test]
+    fn a_rationale_with_invisible_characters_shows_and_counts_them() {
+        let mut bench = Bench::new();
+        bench.open(DialogKind::Comment).ready();
+        bench.tell(&Msg::Pasted("see\u{200b} INC-1\u{202e}".into()));
+        let screen = drawn(&bench, 80, 24, &Screen::default());
+        assert!(screen.contains("see‹U+200B› INC-1‹U+202E›"), "{screen}");
+        assert!(screen.contains("! 2 invisible characters in this text: U+200B, U+202E"), "{screen}");
     }
 
     #[test]
