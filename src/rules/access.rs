@@ -227,6 +227,45 @@ pub fn allowed(
     Err(forbidden(caller, need).hint(format!("it takes the role {} there", roles.join(" or "))))
 }
 
+/// The keys that [`allowed`] lets the caller have in an environment: for lists, since the grants are looked up once.
+pub fn reach<'a>(
+    policy: &'a Policy,
+    caller: &'a Caller,
+    need: Need,
+    environment: &'a Environment,
+) -> impl Fn(&ConfigKey) -> bool + 'a {
+    let in_scope = match caller.scope {
+        Scope::Full => true,
+        Scope::Read => need.reads(),
+        Scope::Kill => need == Need::Kill,
+    };
+    let granted: Vec<&RoleGrant> = grants(policy, &caller.actor).filter(|grant| need.roles().contains(&grant.role)).collect();
+    move |key| {
+        let suits = |grant: &&RoleGrant| covers(policy, grant, Some(key), Some(environment)) && trusted_with(grant, key);
+        in_scope && (granted.iter().any(suits) || (owns(policy, caller, key) && owner_may(policy, caller, need, Some(key))))
+    }
+}
+
+/// The environment that an application's token is for: the only one in which its actor may resolve, where there is only one.
+pub fn home(policy: &Policy, caller: &Caller) -> Option<Environment> {
+    let mut places: Vec<&str> = Vec::new();
+    for grant in grants(policy, &caller.actor).filter(|grant| Need::Resolve.roles().contains(&grant.role)) {
+        match &grant.environment {
+            Some(environment) => places.push(environment),
+            None => places.extend(policy.environments.iter().map(|environment| environment.name.as_str())),
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    if let [only] = places[..] { only.parse().ok() } else { None }
+}
+
+/// Whether the caller gets a unit's pseudonym, which is personal data (R23): applications do for the units that they ask for,
+/// browsers and people do not, but for the role privacy.
+pub fn sees_unit_hash(policy: &Policy, caller: &Caller) -> bool {
+    grants(policy, &caller.actor).any(|grant| matches!(grant.role, Role::Service | Role::Privacy))
+}
+
 /// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a
 /// confidential key a grant counts only when its pattern names a part of the namespace, and admin, auditor and public never.
 pub fn sees(policy: &Policy, caller: &Caller, key: &ConfigKey) -> bool {
@@ -400,6 +439,48 @@ members = ["person:owen", "person:dee"]
                 assert_eq!(may, who.contains(&name), "{actor} {need:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_reach_is_what_is_allowed() {
+        let policy = policy();
+        let keys =
+            [key("support.greeting", false), key("support.greeting", true), key("search.rank", false), key("search.rank", true)];
+        for actor in EVERYBODY {
+            for scope in [Scope::Full, Scope::Read, Scope::Kill] {
+                let caller = caller(actor, scope);
+                for need in [Need::Resolve, Need::Read, Need::Kill] {
+                    for place in ["staging", "production"] {
+                        let environment = place.parse().unwrap();
+                        let within = reach(&policy, &caller, need, &environment);
+                        for key in &keys {
+                            let may = allowed(&policy, &caller, need, Some(key), Some(&environment)).is_ok();
+                            assert_eq!(within(key), may, "{actor} {scope} {need:?} {place} {key:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_is_for_the_one_environment_in_which_it_resolves() {
+        let at = |roles: &str| {
+            let policy =
+                policy::read(&format!("environment = [{{ name = \"dev\" }}, {{ name = \"production\" }}]\nrole = [{roles}]"));
+            home(&policy.unwrap(), &caller("service:desk", Scope::Full)).map(|environment| environment.to_string())
+        };
+        let grant = |rest: &str| format!("{{ who = \"service:desk\", {rest} }},");
+        let (dev, production) = (r#"role = "service", environment = "dev""#, r#"role = "service", environment = "production""#);
+        assert_eq!(at(""), None);
+        assert_eq!(at(&grant(production)), Some("production".into()));
+        assert_eq!(at(&format!("{}{}", grant(production), grant(dev))), None);
+        assert_eq!(at(&grant(r#"role = "service""#)), None);
+        // What does not resolve says nothing.
+        assert_eq!(
+            at(&format!("{}{}", grant(production), grant(r#"role = "auditor", environment = "dev""#))),
+            Some("production".into())
+        );
     }
 
     #[test]

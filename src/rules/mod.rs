@@ -15,3 +15,4 @@ pub mod rollout;
 pub mod statement;
 pub mod structure;
 pub mod template;
+pub mod ticket;

@@ -71,6 +71,17 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Command<T> {
     }
 }
 
+/// A body as it came, for foreign protocols: at most 1 MiB, whatever it is declared as.
+#[derive(Debug)]
+pub struct Unread(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Unread {
+    type Rejection = Rejection;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
+        Ok(Self(read(request.into_body()).await?))
+    }
+}
+
 /// The authenticated caller, put there by `auth`.
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Rejection;
@@ -124,12 +135,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Names {
 }
 
 impl Names {
+    /// What the path has for `{parameter}`, where it has that parameter.
+    pub fn find(&self, parameter: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == parameter).map(|(_, value)| value.as_str())
+    }
+
     /// The name that the path has for `{parameter}`.
     ///
     /// # Errors
     /// It is not such a name.
     pub fn get<T: FromStr<Err: Display>>(&self, parameter: &str) -> Result<T, Refusal> {
-        let text = self.0.iter().find(|(name, _)| name == parameter).map_or("", |(_, value)| value.as_str());
+        let text = self.find(parameter).unwrap_or_default();
         text.parse().map_err(|why: T::Err| Refusal::invalid(parameter, format!("{text:?} in the path: {why}")))
     }
 }

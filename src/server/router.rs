@@ -1,6 +1,8 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
-use super::handlers::{audit, fragments, health, keys, people, pointers, promotions, resolve, stream, versions, world};
+use super::handlers::{
+    audit, fragments, health, keys, ofrep, ofrep_events, people, pointers, promotions, resolve, stream, versions, world,
+};
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};
 use crate::rules::access::Need;
@@ -20,6 +22,10 @@ pub enum Access {
     Anyone,
     /// A read: whoever has the right somewhere; the handler leaves out what the caller may not see.
     Read(Need),
+    /// A read by a foreign protocol, with its ways to send a token.
+    Foreign(Need),
+    /// Whoever holds a ticket that the registry wrote; the handler reads it.
+    Ticket,
     /// A change: the verb decides, on the key and environment, in its transaction.
     Verb(Need),
 }
@@ -46,7 +52,7 @@ macro_rules! routes {
     };
 }
 
-use Access::{Anyone, Open, Read, Verb};
+use Access::{Anyone, Foreign, Open, Read, Ticket, Verb};
 
 routes! {
     get    HEALTHZ,             Open                     => health::healthz;
@@ -108,6 +114,12 @@ routes! {
     post   RESOLVE,             Read(Need::Resolve)      => resolve::resolve;
     post   EXPLAIN,             Read(Need::Resolve)      => resolve::explain;
 
+    post   OFREP_FLAGS,         Foreign(Need::Resolve)   => ofrep::flags;
+    post   OFREP_FLAG,          Foreign(Need::Resolve)   => ofrep::flag;
+    post   ENV_OFREP_FLAGS,     Foreign(Need::Resolve)   => ofrep::flags;
+    post   ENV_OFREP_FLAG,      Foreign(Need::Resolve)   => ofrep::flag;
+    get    OFREP_EVENTS,        Ticket                   => ofrep_events::follow;
+
     get    AUDIT,               Read(Need::Audit)        => audit::list;
     get    AUDIT_HEAD,          Read(Need::Audit)        => audit::head;
     get    STREAM,              Anyone                   => stream::follow;
@@ -165,7 +177,7 @@ mod tests {
     #[test]
     fn whatever_changes_something_is_decided_by_its_verb() {
         for route in TABLE.iter().filter(|route| route.method != "get") {
-            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN);
+            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN) || matches!(route.access, Foreign(Need::Resolve));
             assert_eq!(matches!(route.access, Verb(_)), !asks, "{} {}", route.method, route.template);
         }
     }

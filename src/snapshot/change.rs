@@ -1,7 +1,7 @@
 //! What a commit changed, as after-states, and how it enters a snapshot.
 
 use super::{HeldToken, KeyState, Servable, Snapshot, Written};
-use crate::model::{ChainHead, ConfigKey, Digest, EnvironmentPointer, KeyId, Policy};
+use crate::model::{ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Policy};
 use std::sync::Arc;
 
 /// One after-state. A list of them, in any order but `Key` before what belongs to the key, is what a commit publishes.
@@ -21,6 +21,24 @@ pub enum Change {
     Token(Box<HeldToken>),
 }
 
+/// Numbers of the commits that last changed what serves, by environment and everywhere.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moved {
+    places: imbl::HashMap<Environment, u64>,
+    everywhere: u64,
+}
+
+impl Moved {
+    /// Everything may have changed with this commit.
+    pub(super) fn all(seq: u64) -> Self {
+        Self { places: imbl::HashMap::new(), everywhere: seq }
+    }
+
+    pub(super) fn at(&self, environment: &Environment) -> u64 {
+        self.places.get(environment).copied().unwrap_or(0).max(self.everywhere)
+    }
+}
+
 impl Snapshot {
     /// The state after a commit whose newest audit event is `head`. O(changes x log n).
     #[must_use]
@@ -28,6 +46,7 @@ impl Snapshot {
         let mut next = self.clone();
         let mut touched: Vec<KeyId> = Vec::new();
         for change in changes {
+            next.note(&change, head.seq);
             if let Some(key) = next.enter(change) {
                 touched.push(key);
             }
@@ -42,6 +61,21 @@ impl Snapshot {
         }
         next.head = head;
         next
+    }
+
+    /// Notes where a change may be seen, before it is entered.
+    fn note(&mut self, change: &Change, seq: u64) {
+        let open = |id: &KeyId| self.keys.get(id).is_some_and(|state| !state.key.confidential);
+        match change {
+            Change::Pointer(pointer) if open(&pointer.key_id) => {
+                self.moved.places.insert(pointer.environment.clone(), seq);
+            }
+            Change::Key(key) if !key.confidential || open(&key.key_id) => self.moved.everywhere = seq,
+            Change::Quarantine(id, ..) if open(id) => self.moved.everywhere = seq,
+            Change::Policy(..) => self.moved.everywhere = seq,
+            // A content serves by what names it.
+            Change::Pointer(_) | Change::Key(_) | Change::Quarantine(..) | Change::Content(_) | Change::Token(_) => {}
+        }
     }
 
     fn enter(&mut self, change: Change) -> Option<KeyId> {

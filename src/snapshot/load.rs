@@ -19,6 +19,7 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
     let mut conn = tx.conn();
     let mut snapshot = Snapshot::empty(pepper);
     snapshot.head = conn.audit_head().await?;
+    snapshot.moved = super::change::Moved::all(snapshot.head.seq);
     snapshot.genesis = conn.audit_after(0, 1).await?.first().map(|event| event.event_id);
     if let Some(name) = conn.meta_get(crate::storage::meta::NAME).await? {
         snapshot.name = name.into();

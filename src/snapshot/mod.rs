@@ -86,6 +86,7 @@ pub struct Snapshot {
     pub(crate) tokens: imbl::HashMap<String, Arc<HeldToken>>,
     pub(crate) pepper: Pepper,
     pub(crate) head: ChainHead,
+    pub(crate) moved: change::Moved,
     pub(crate) genesis: Option<Digest>,
     pub(crate) name: Arc<str>,
 }
@@ -101,6 +102,7 @@ impl Snapshot {
             tokens: imbl::HashMap::new(),
             pepper,
             head,
+            moved: change::Moved::default(),
             genesis: None,
             name: "countersign".into(),
         }
@@ -156,6 +158,11 @@ impl Snapshot {
     /// The newest audit event that this state includes.
     pub fn head(&self) -> ChainHead {
         self.head
+    }
+    /// Number of the newest commit that may have changed what bulk readers get in an environment: those of confidential keys,
+    /// which they never get, do not count.
+    pub fn moved_at(&self, environment: &Environment) -> u64 {
+        self.moved.at(environment)
     }
     /// `event_id` of the first audit event: which registry this is.
     pub fn genesis(&self) -> Option<Digest> {
@@ -301,6 +308,27 @@ pub(crate) mod tests {
         assert_eq!(cell.freshness(after(SnapshotCell::BUDGET_SECONDS + 1)), Freshness::Stale);
         cell.heard(after(100));
         assert_eq!(cell.freshness(after(110)), Freshness::Fresh);
+    }
+
+    #[test]
+    fn what_bulk_readers_may_see_is_noted_by_environment_and_confidential_keys_leave_no_trace() {
+        let (base, key, _) = snapshot();
+        let stage: Environment = "stage".parse().unwrap();
+        let at = |snapshot: &Snapshot| (snapshot.moved_at(&prod()), snapshot.moved_at(&stage));
+        assert_eq!(at(&base), (1, 1));
+        let pointer = Change::Pointer(Box::new((**base.pointer(&key, &prod()).unwrap()).clone()));
+        let moved = base.after(share::next(&base), vec![pointer]);
+        assert_eq!(at(&moved), (2, 1), "a pointer counts where it is");
+        let quiet = moved.after(share::next(&moved), Vec::new());
+        assert_eq!(at(&quiet), (2, 1), "what serves nothing does not count");
+        let mut row = (**base.key(&key).unwrap()).clone();
+        row.confidential = true;
+        let hidden = quiet.after(share::next(&quiet), vec![Change::Key(Box::new(row))]);
+        assert_eq!(at(&hidden), (4, 4), "it went out of sight");
+        let changes = key_changes(&key, BasisPoints::ALL).split_off(1);
+        let unseen =
+            hidden.after(share::next(&hidden), [changes, vec![Change::Quarantine(key.clone(), Digest::ZERO, true)]].concat());
+        assert_eq!(at(&unseen), (4, 4), "its changes are nobody's to notice");
     }
 
     #[test]

@@ -114,4 +114,14 @@ paths! {
     TOKENS = "/v1/tokens" => tokens();
     /// One token.
     TOKEN = "/v1/tokens/{token_id}" => token(token_id: &str);
+    /// OFREP: every key that the caller may resolve, in the environment of its token.
+    OFREP_FLAGS = "/ofrep/v1/evaluate/flags" => ofrep_flags();
+    /// OFREP: one key.
+    OFREP_FLAG = "/ofrep/v1/evaluate/flags/{key}" => ofrep_flag(key: &KeyId);
+    /// OFREP, with the environment in the base URL.
+    ENV_OFREP_FLAGS = "/env/{environment}/ofrep/v1/evaluate/flags" => env_ofrep_flags(environment: &Environment);
+    /// … of one key.
+    ENV_OFREP_FLAG = "/env/{environment}/ofrep/v1/evaluate/flags/{key}" => env_ofrep_flag(environment: &Environment, key: &KeyId);
+    /// OFREP: says when to ask again; the `ticket` of the bulk answer opens it.
+    OFREP_EVENTS = "/ofrep/v1/events" => ofrep_events();
 }

@@ -17,6 +17,7 @@ struct Row {
 const READERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "carol-read"];
 const AUDITORS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "eve", "carol-read"];
 const RESOLVERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "carol-read"];
+const RESOLVERS_SOMEWHERE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "eve", "carol-read"];
 const ANYONE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "carol-read"];
 const WITH_EVE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "eve", "carol-read"];
 
@@ -109,6 +110,10 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}"), json!({ "unit": "u" }), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}/explain"), json!({ "unit": "u" }), RESOLVERS),
+        post("/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),
+        post(&format!("/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS_SOMEWHERE),
+        post("/env/dev/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),
+        post(&format!("/env/dev/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS),
         get("/v1/audit", AUDITORS),
         get("/v1/audit/head", AUDITORS),
     ]
@@ -151,7 +156,7 @@ async fn every_route_admits_whom_the_policy_says_and_nobody_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_matrix_leaves_no_route_out() {
     let paths = rows(&format!("sha256:{}", "0".repeat(64)), "00000000-0000-7000-8000-000000000000");
-    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/stream", "/v1/fragments/{fragment}"];
+    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/stream", "/v1/fragments/{fragment}", "/ofrep/v1/events"];
     let as_open = ["/v1/promotions/{id}/withdraw", "/v1/promotions/{id}/renew"];
     for route in countersign::server::router::TABLE {
         let fits = |row: &Row| {

@@ -30,6 +30,7 @@ mod http_stream;
 mod import;
 mod integrity;
 mod power_cut;
+mod ofrep;
 mod prose;
 mod pty;
 mod pty_alarm;

@@ -4,6 +4,8 @@ pub mod audit;
 pub mod fragments;
 pub mod health;
 pub mod keys;
+pub mod ofrep;
+pub mod ofrep_events;
 pub mod people;
 pub mod pointers;
 pub mod promotions;

@@ -1,11 +1,11 @@
 //! What a unit gets: answered from the snapshot, without a database, without a write.
 
-use crate::model::{Environment, KeyId, Refusal, Role};
-use crate::rules::access::{Caller, Need, allowed, grants};
+use crate::model::{Environment, KeyId, Refusal};
+use crate::rules::access::{Caller, Need, allowed, sees_unit_hash};
 use crate::server::extract::{Names, NoQuery, Sent};
 use crate::server::middleware::internal;
 use crate::server::respond::{Answer, json};
-use crate::snapshot::{Freshness, Snapshot};
+use crate::snapshot::Freshness;
 use crate::wire::pointers::Resolve;
 use crate::workflow::Registry;
 use axum::extract::State;
@@ -46,7 +46,7 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
     let row = snapshot.key(&key).ok_or_else(Refusal::not_found)?;
     allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(&environment))?;
     let mut choice = snapshot.resolve(&key, &environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
-    if !may_see_hash(&snapshot, caller) {
+    if !sees_unit_hash(snapshot.policy(), caller) {
         choice.unit_hash = None;
     }
     if !explained {
@@ -56,11 +56,4 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
         tracing::error!(%error, "failed to write an answer");
         internal().into()
     })
-}
-
-/// Whether the caller gets the unit's pseudonym, which is personal data (R23): applications do for the units that they ask for,
-/// browsers and people do not, but for the role privacy.
-fn may_see_hash(snapshot: &Snapshot, caller: &Caller) -> bool {
-    let shown = |role: Role| matches!(role, Role::Service | Role::Privacy);
-    grants(snapshot.policy(), &caller.actor).any(|grant| shown(grant.role))
 }

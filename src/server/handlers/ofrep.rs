@@ -1,0 +1,253 @@
+//! OFREP: stock OpenFeature clients read keys, from the snapshot alone. What it does not know of a request is ignored.
+
+use crate::model::{Code, ConfigKey, Environment, KeyId, Refusal, UnitType};
+use crate::rules::access::{self, Caller, Need, allowed, sees_unit_hash};
+use crate::rules::{canonical, ticket};
+use crate::server::error::Rejection;
+use crate::server::extract::{Names, Unread};
+use crate::server::respond::shown;
+use crate::snapshot::{Freshness, Snapshot};
+use crate::wire::ofrep::{
+    Bulk, BulkMetadata, Endpoint, Entry, ErrorCode, Evaluation, EventStream, Failure, FlagValue, Metadata, words,
+};
+use crate::wire::paths;
+use crate::workflow::Registry;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// A client that nobody looks at lets go of its channel after so many seconds.
+const INACTIVE_SECONDS: u32 = 120;
+
+/// POST /ofrep/v1/evaluate/flags/{key}
+pub async fn flag(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    names: Result<Names, Rejection>,
+    sent: Result<Unread, Rejection>,
+) -> Result<Response, Refused> {
+    let names = names.map_err(|_| not_found(""))?;
+    let asked: String = names.get("key").unwrap_or_default();
+    let context = context(Some(&asked), sent)?;
+    let now = registry.clock.now();
+    let snapshot = registry.snapshot.get();
+    let environment = environment(&snapshot, &caller, &names, Some(&asked))?;
+    let key: KeyId = asked.parse().map_err(|_| not_found(&asked))?;
+    let row = snapshot.key(&key).ok_or_else(|| not_found(&asked))?;
+    allowed(snapshot.policy(), &caller, Need::Resolve, Some(row), Some(&environment))
+        .map_err(|refusal| if refusal.code == Code::NotFound { not_found(&asked) } else { Refused::Problem(refusal.into()) })?;
+    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let look = Look::new(&snapshot, &caller, &environment, &context, stale);
+    let evaluation = look.evaluate(row).map_err(bad)?.ok_or_else(|| not_found(&asked))?;
+    registry.meter.count(&key, &environment, &caller.actor, now);
+    Ok(shown(&evaluation))
+}
+
+/// POST /ofrep/v1/evaluate/flags: every key that the caller may resolve, but confidential ones.
+pub async fn flags(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    headers: HeaderMap,
+    names: Result<Names, Rejection>,
+    sent: Result<Unread, Rejection>,
+) -> Result<Response, Refused> {
+    let general = |details: &str| bad(failure(None, ErrorCode::General, details));
+    let names = names.map_err(|_| general("the path is not percent-encoded UTF-8"))?;
+    let context = context(None, sent)?;
+    let now = registry.clock.now();
+    let snapshot = registry.snapshot.get();
+    let environment = environment(&snapshot, &caller, &names, None)?;
+    if !snapshot.policy().environments.iter().any(|known| known.name == environment.as_str()) {
+        return Err(general(&format!("there is no environment {environment}")));
+    }
+    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let look = Look::new(&snapshot, &caller, &environment, &context, stale);
+    let flags: Vec<Entry<'_>> = look.everything();
+    for flag in &flags {
+        if let Entry::Evaluation(evaluation) = flag {
+            registry.meter.count(evaluation.key, &environment, &caller.actor, now);
+        }
+    }
+    let ticket = ticket::ticket(&snapshot.pepper().0, &caller.token_id, &environment);
+    let request_uri = format!("{}?ticket={ticket}", paths::ofrep_events());
+    let channel = EventStream { kind: "sse", endpoint: Endpoint { request_uri }, inactivity_delay_sec: INACTIVE_SECONDS };
+    let metadata = BulkMetadata { flag_set_id: &environment, stale };
+    Ok(unless_known(&headers, &context, &Bulk { flags, event_streams: [channel], metadata }))
+}
+
+/// One caller's look at one state, for one context.
+struct Look<'a> {
+    snapshot: &'a Snapshot,
+    caller: &'a Caller,
+    environment: &'a Environment,
+    context: &'a Map<String, Value>,
+    stale: bool,
+    shows_hash: bool,
+}
+
+impl<'a> Look<'a> {
+    fn new(
+        snapshot: &'a Snapshot,
+        caller: &'a Caller,
+        environment: &'a Environment,
+        context: &'a Map<String, Value>,
+        stale: bool,
+    ) -> Self {
+        let shows_hash = sees_unit_hash(snapshot.policy(), caller);
+        Self { snapshot, caller, environment, context, stale, shows_hash }
+    }
+
+    /// Every key that is not confidential, sorted by name; killed ones are there like all others.
+    fn everything(&self) -> Vec<Entry<'a>> {
+        let within = access::reach(self.snapshot.policy(), self.caller, Need::Resolve, self.environment);
+        let mut keys: Vec<&Arc<ConfigKey>> = self.snapshot.keys().filter(|key| !key.confidential && within(key)).collect();
+        keys.sort_unstable_by(|one, other| one.key_id.cmp(&other.key_id));
+        let entry = |key: &&'a Arc<ConfigKey>| match self.evaluate(key) {
+            Ok(evaluation) => evaluation.map(Entry::Evaluation),
+            Err(failure) => Some(Entry::Failure(failure)),
+        };
+        keys.iter().filter_map(entry).collect()
+    }
+
+    /// What the context's unit gets; none where the key has no pointer here.
+    fn evaluate(&self, key: &'a ConfigKey) -> Result<Option<Evaluation<'a>>, Failure> {
+        let wrong = |details: String| failure(Some(key.key_id.as_str()), ErrorCode::InvalidContext, details);
+        let unit = unit(self.context, key.unit_type).map_err(wrong)?;
+        let choice = self.snapshot.resolve(&key.key_id, self.environment, unit.as_deref(), false);
+        let Some(choice) = choice.map_err(|refusal| wrong(refusal.detail))? else { return Ok(None) };
+        let served = choice.served.map(|written| written.servable());
+        let (reason, variant) = words(choice.reason, served.is_some());
+        Ok(Some(Evaluation {
+            key: &key.key_id,
+            value: served.map(|served| FlagValue::of(&served.content, &served.fragments)),
+            reason,
+            variant,
+            metadata: Metadata {
+                version: served.map(|served| served.digest),
+                flag_set_id: self.environment,
+                model_pin: served.and_then(|served| served.content.model_pin.as_deref()),
+                killed: choice.pointer.killed,
+                stale: self.stale,
+                context_id: choice.unit_hash.filter(|_| self.shows_hash),
+            },
+        }))
+    }
+}
+
+/// The unit: the attribute that is named like the key's unit type, else `targetingKey`; an empty one is none.
+fn unit(context: &Map<String, Value>, unit_type: UnitType) -> Result<Option<String>, String> {
+    let present = |name: &str| context.get(name).filter(|value| !value.is_null()).map(|value| (name.to_owned(), value));
+    let Some((name, value)) = present(&unit_type.to_string()).or_else(|| present("targetingKey")) else { return Ok(None) };
+    match value {
+        Value::String(text) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Ok(Some(number.to_string())),
+        _ => Err(format!("{name} in the context names the unit: it must be a text or an integer")),
+    }
+}
+
+/// The environment: the one in the URL, else the token's.
+fn environment(snapshot: &Snapshot, caller: &Caller, names: &Names, key: Option<&str>) -> Result<Environment, Refused> {
+    let general = |details: String| bad(failure(key, ErrorCode::General, details));
+    match names.find("environment") {
+        Some(name) => name.parse().map_err(|why| general(format!("{name:?}: {why}"))),
+        None => access::home(snapshot.policy(), caller).ok_or_else(|| {
+            general("this token may resolve in several environments: use the base URL …/env/ENVIRONMENT".to_owned())
+        }),
+    }
+}
+
+/// The `context` of a request; a body without one, or no body, is an empty context.
+fn context(key: Option<&str>, sent: Result<Unread, Rejection>) -> Result<Map<String, Value>, Refused> {
+    let Unread(bytes) = sent.map_err(Refused::Problem)?;
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    let parsed = serde_json::from_slice(&bytes);
+    let parse_error = |why: String| bad(failure(key, ErrorCode::ParseError, why));
+    let Value::Object(mut body) = parsed.map_err(|why| parse_error(format!("the body is not JSON: {why}")))? else {
+        return Err(parse_error("the body is not an object".to_owned()));
+    };
+    match body.remove("context") {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(context)) => Ok(context),
+        Some(_) => Err(bad(failure(key, ErrorCode::InvalidContext, "the context is not an object"))),
+    }
+}
+
+/// The answer, or 304 for who has it already. The tag covers the context too: the same values are no proof of the same unit.
+fn unless_known(headers: &HeaderMap, context: &Map<String, Value>, bulk: &Bulk<'_>) -> Response {
+    let (Ok(asked), Ok(answer)) = (serde_json::to_vec(context), serde_json::to_vec(bulk)) else { return shown(bulk) };
+    let tag = format!("\"{}\"", canonical::sha256(&[&asked[..], &[0], &answer[..]].concat()).hex());
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok()).unwrap_or_default();
+    let mut response = if known.split(',').map(str::trim).any(|one| one.trim_start_matches("W/") == tag) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        crate::server::respond::json(answer)
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// Why there is no answer: in the protocol's shape or, for who may not ask at all, as a problem.
+pub enum Refused {
+    /// In the protocol's shape.
+    Failure(StatusCode, Failure),
+    /// As everywhere else.
+    Problem(Rejection),
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Failure(status, failure) => (status, shown(&failure)).into_response(),
+            Self::Problem(rejection) => rejection.into_response(),
+        }
+    }
+}
+
+fn failure(key: Option<&str>, error_code: ErrorCode, error_details: impl Into<String>) -> Failure {
+    Failure { key: key.map(str::to_owned), error_code, error_details: error_details.into() }
+}
+
+fn bad(failure: Failure) -> Refused {
+    Refused::Failure(StatusCode::BAD_REQUEST, failure)
+}
+
+/// One constant answer for what is not there and what is not the caller's to know.
+fn not_found(key: &str) -> Refused {
+    let details = Refusal::not_found().detail;
+    Refused::Failure(StatusCode::NOT_FOUND, failure(Some(key), ErrorCode::FlagNotFound, details))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_unit_is_the_attribute_of_its_type_else_the_targeting_key() {
+        for (context, found) in [
+            (json!({}), Ok(None)),
+            (json!({ "targetingKey": "t" }), Ok(Some("t"))),
+            (json!({ "targetingKey": "t", "tenant": "acme" }), Ok(Some("acme"))),
+            (json!({ "targetingKey": "t", "tenant": null }), Ok(Some("t"))),
+            (json!({ "targetingKey": "t", "user": "u" }), Ok(Some("t"))),
+            (json!({ "tenant": 42 }), Ok(Some("42"))),
+            (json!({ "targetingKey": "" }), Ok(None)),
+            (json!({ "tenant": 4.5 }), Err("tenant")),
+            (json!({ "tenant": { "id": 1 }, "targetingKey": "t" }), Err("tenant")),
+            (json!({ "targetingKey": true }), Err("targetingKey")),
+        ] {
+            let unit = unit(context.as_object().unwrap(), UnitType::Tenant);
+            match (&unit, found) {
+                (Ok(unit), Ok(found)) => assert_eq!(unit.as_deref(), found, "{context}"),
+                (Err(why), Err(named)) => assert!(why.starts_with(named), "{context}: {why}"),
+                _ => unreachable!("{context}: {unit:?}"),
+            }
+        }
+    }
+}
