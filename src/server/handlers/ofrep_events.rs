@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior};
 
-/// How often something is said, and the token looked at again.
+/// How often something is said; the token is looked at again then, and at each commit.
 const BEAT: Duration = Duration::from_secs(15);
 
 /// GET /ofrep/v1/events?ticket=…
@@ -69,7 +69,10 @@ impl Channel {
                 biased;
                 () = self.app.shutdown.cancelled() => return None,
                 // A sender that is gone is a server that ends.
-                woken = self.wake.changed() => woken.ok()?,
+                woken = self.wake.changed() => {
+                    woken.ok()?;
+                    self.check().ok()?;
+                }
                 _ = self.beat.tick() => {
                     self.check().ok()?;
                     return Some(Event::default().comment("still here"));
