@@ -1,6 +1,7 @@
 //! A change from its draft to a rollback, over HTTP; the chain that it leaves; the kill switch on a registry that was tampered with.
 
 use crate::support::registry::{POLICY, Served};
+use crate::support::rows::raw;
 use countersign::clock::Clock;
 use countersign::model::{AuditEvent, ChainHead, Digest, Timestamp};
 use countersign::rules::chain;
@@ -141,22 +142,27 @@ async fn a_kill_of_many_takes_the_count_that_was_seen_and_answers_key_by_key() {
     assert_eq!(served.resolve("support.two", "dev", "u").await["reason"], "killed_no_default");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kill_works_on_a_database_that_was_tampered_with() {
+/// A registry with a key that serves in dev, whose database was changed behind its back.
+async fn tampered(statements: &[&'static str]) -> Served {
     let served = Served::start().await;
     served.key(KEY).await;
     let digest = served.version(KEY, "The first greeting.").await;
     served.into_dev(KEY, &digest).await;
-    let file = served.dir.path().join("registry.db");
-    let pool = sqlx::SqlitePool::connect(&format!("sqlite:{}", file.display())).await.unwrap();
-    for sql in [
+    for sql in statements {
+        raw(&served.registry.db, (*sql).to_owned()).await.unwrap();
+    }
+    served
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_works_on_a_database_that_was_tampered_with() {
+    let served = tampered(&[
         "DROP TRIGGER audit_event_no_update",
         "DROP TRIGGER audit_event_no_delete",
         "UPDATE audit_event SET actor = 'person:mallory' WHERE seq = 2",
         "DELETE FROM audit_event WHERE seq = (SELECT MAX(seq) FROM audit_event)",
-    ] {
-        sqlx::query(sql).execute(&pool).await.unwrap();
-    }
+    ])
+    .await;
     let killed = served.act("olga", KEY, "dev", "kill", json!({ "reason": "safety" })).await.good();
     assert_eq!(killed["pointer"]["killed"], true);
     assert_eq!(served.resolve(KEY, "dev", "u").await["reason"], "killed_no_default");
@@ -205,19 +211,12 @@ async fn pages_of_every_list_join_to_the_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_works_on_a_database_whose_chain_was_put_back() {
-    let served = Served::start().await;
-    served.key(KEY).await;
-    let digest = served.version(KEY, "The first greeting.").await;
-    served.into_dev(KEY, &digest).await;
-    let file = served.dir.path().join("registry.db");
-    let pool = sqlx::SqlitePool::connect(&format!("sqlite:{}", file.display())).await.unwrap();
-    for sql in [
+    let served = tampered(&[
         "DROP TRIGGER audit_event_no_delete",
         "DELETE FROM audit_event WHERE seq > 2",
         "UPDATE audit_head SET seq = 2, event_id = (SELECT event_id FROM audit_event WHERE seq = 2)",
-    ] {
-        sqlx::query(sql).execute(&pool).await.unwrap();
-    }
+    ])
+    .await;
     served.act("olga", KEY, "dev", "kill", json!({ "reason": "safety" })).await.good();
     let until = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
     while served.resolve(KEY, "dev", "u").await["reason"] != "killed_no_default" {

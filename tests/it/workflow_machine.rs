@@ -1,6 +1,7 @@
 //! A state machine: random acts on one pointer and one safe default, against a naive model of the rules, on both engines.
 
 use super::support::engines::on_each_engine;
+use super::support::policy::MACHINE;
 use super::support::world::{World, act, ballot, env, key, kill, wish};
 use countersign::model::{Action, BasisPoints, Code, Digest, Promotion, PromotionState, Refusal, Verdict};
 use countersign::wire::pointers::{Rollback, StepTo};
@@ -13,42 +14,6 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
-
-/// `stage` is protected, so that safe defaults move by its rule; it takes a gate and one owner.
-const POLICY: &str = r#"
-[[environment]]
-name = "stage"
-protected = true
-plan = [[25, "30m"], [50, "30m"], [100]]
-gates = ["quality"]
-approvals = [{ gate = "owner", group = "@owning", count = 1 }]
-
-[gate.quality]
-at_least = 0.9
-reporters = ["service:ci"]
-
-[group.owners]
-members = ["person:ana", "person:bob", "person:fay"]
-
-[[role]]
-who = "person:fay"
-role = "author"
-[[role]]
-who = "group:owners"
-role = "approver"
-[[role]]
-who = "person:carol"
-role = "releaser"
-[[role]]
-who = "person:olga"
-role = "oncall"
-[[role]]
-who = "person:root"
-role = "admin"
-[[role]]
-who = "service:ci"
-role = "evaluator"
-"#;
 
 const VERSIONS: usize = 4;
 const VOTERS: [&str; 3] = ["person:ana", "person:bob", "person:fay"];
@@ -557,7 +522,7 @@ fn random_acts_do_what_the_rules_say() {
         for number in 0..sequences {
             let ops = proptest::collection::vec(op(), length).new_tree(&mut runner).unwrap().current();
             let place = place.another().await;
-            let mut machine = Machine::new(World::under(&place, POLICY).await).await;
+            let mut machine = Machine::new(World::under(&place, MACHINE).await).await;
             println!("sequence {number}: {ops:?}");
             for op in &ops {
                 let (before, revision) = (moves(&machine).await, machine.model.done.len());

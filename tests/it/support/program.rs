@@ -8,64 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// `dev` takes nothing; `production` is protected: dev first, a gate, one approval, acknowledgement, a plan.
-pub const POLICY: &str = r#"
-[[environment]]
-name = "dev"
-
-[[environment]]
-name = "production"
-protected = true
-after = "dev"
-plan = [[25, "1m"], [50, "1m"], [100]]
-gates = ["accuracy"]
-approvals = [{ gate = "review", group = "@owning", count = 1 }]
-acknowledge_hidden = true
-
-[gate.accuracy]
-at_least = 0.9
-reporters = ["service:ci"]
-override = "owners"
-
-[group.owners]
-members = ["person:ana", "person:bob", "person:dee"]
-[group.importers]
-members = ["person:ines"]
-
-[[role]]
-who = "person:root"
-role = "admin"
-[[role]]
-who = "person:dee"
-role = "author"
-[[role]]
-who = "person:ana"
-role = "approver"
-[[role]]
-who = "person:bob"
-role = "approver"
-[[role]]
-who = "person:carol"
-role = "releaser"
-[[role]]
-who = "person:carol"
-role = "oncall"
-[[role]]
-who = "person:olga"
-role = "oncall"
-[[role]]
-who = "person:ines"
-role = "importer"
-[[role]]
-who = "person:ines"
-role = "author"
-[[role]]
-who = "service:ci"
-role = "evaluator"
-[[role]]
-who = "service:web"
-role = "service"
-"#;
+pub use super::policy::PROGRAM as POLICY;
 
 /// Everybody of [`POLICY`] but the admin `root`, who makes their tokens.
 const PEOPLE: &[&str] =

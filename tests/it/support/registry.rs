@@ -18,70 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// `dev` takes nothing; `production` takes dev first, a gate, one approval of the owners, and acknowledgement.
-pub const POLICY: &str = r#"
-[[environment]]
-name = "dev"
-
-[[environment]]
-name = "production"
-protected = true
-after = "dev"
-plan = [[25, "1m"], [50, "1m"], [100]]
-gates = ["accuracy"]
-approvals = [{ gate = "review", group = "@owning", count = 1 }]
-acknowledge_hidden = true
-
-[gate.accuracy]
-at_least = 0.9
-reporters = ["service:ci"]
-override = "owners"
-
-[group.owners]
-members = ["person:ana", "person:bob", "person:dee"]
-
-[[role]]
-who = "person:dee"
-role = "author"
-[[role]]
-who = "person:dee"
-role = "author"
-namespace = "support.**"
-[[role]]
-who = "person:ana"
-role = "approver"
-[[role]]
-who = "person:bob"
-role = "approver"
-[[role]]
-who = "person:carol"
-role = "releaser"
-[[role]]
-who = "person:olga"
-role = "oncall"
-[[role]]
-who = "person:rita"
-role = "reader"
-[[role]]
-who = "person:root"
-role = "admin"
-[[role]]
-who = "person:audi"
-role = "auditor"
-[[role]]
-who = "person:ines"
-role = "importer"
-[[role]]
-who = "service:ci"
-role = "evaluator"
-[[role]]
-who = "service:web"
-role = "service"
-[[role]]
-who = "person:eve"
-role = "reader"
-namespace = "elsewhere.**"
-"#;
+pub use super::policy::SERVED as POLICY;
 
 /// Everybody who has a token: name, actor, scope.
 pub const PEOPLE: &[(&str, &str, Scope)] = &[

@@ -25,61 +25,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// `dev` takes nothing, `stage` rolls out in steps, `production` takes everything. fay writes, ana and bob own, eve and bob are
-/// safety, carol releases, olga is on call.
-pub const POLICY: &str = r#"
-[[environment]]
-name = "dev"
-
-[[environment]]
-name = "stage"
-plan = [[25, "30m"], [50, "30m"], [100]]
-
-[[environment]]
-name = "production"
-protected = true
-after = "dev"
-gates = ["quality"]
-approvals = [{ gate = "owner", group = "@owning", count = 1 }, { gate = "safety", group = "safety", count = 1 }]
-safe_default = "required"
-acknowledge_hidden = true
-expires = "7d"
-
-[gate.quality]
-at_least = 0.9
-reporters = ["service:ci"]
-override = "safety"
-
-[group.owners]
-members = ["person:ana", "person:bob", "person:fay"]
-[group.safety]
-members = ["person:bob", "person:eve"]
-
-[person.ana]
-also = ["person:ana.work"]
-
-[[role]]
-who = "person:fay"
-role = "author"
-[[role]]
-who = "group:owners"
-role = "approver"
-[[role]]
-who = "group:safety"
-role = "approver"
-[[role]]
-who = "person:carol"
-role = "releaser"
-[[role]]
-who = "person:olga"
-role = "oncall"
-[[role]]
-who = "person:root"
-role = "admin"
-[[role]]
-who = "service:ci"
-role = "evaluator"
-"#;
+pub use super::policy::WORLD as POLICY;
 
 /// The key that every world has.
 pub const KEY: &str = "support.greeting";
