@@ -39,5 +39,6 @@ mod pty_manners;
 mod storage;
 mod support;
 mod workflow_content;
+mod workflow_guards;
 mod workflow_machine;
 mod workflow_pointers;

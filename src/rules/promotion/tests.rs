@@ -119,6 +119,7 @@ fn a_rollback_walks_back_and_never_forward_to_what_was_rolled_away() {
         (vec!["A", "b5", "C"], 'C', Ok('A')),
         (vec!["A", "B", "C", "back C B"], 'B', Ok('A')),
         (vec!["A", "B", "C", "back C B", "back B A"], 'A', Err(Code::NoHistory)),
+        (vec!["A", "B", "C", "back C A"], 'A', Err(Code::NoHistory)),
         (vec!["A", "B", "C", "back C B", "D"], 'D', Ok('B')),
         (vec!["A", "B", "back B A", "B", "C"], 'C', Ok('A')),
         (vec!["A"], 'A', Err(Code::NoHistory)),
@@ -143,6 +144,7 @@ fn a_named_target_must_have_served_everybody_and_be_good() {
     check_rollback(&["A", "B", "C"], 'C', Some('A'), &[], Ok('A'));
     check_rollback(&["A", "B", "back B A"], 'A', Some('B'), &[], Ok('B'));
     check_rollback(&["A", "b25", "C"], 'C', Some('B'), &[], Err(Code::NoHistory));
+    check_rollback(&["A", "b25", "kill B", "undo B", "C"], 'C', Some('B'), &[], Err(Code::NoHistory));
     check_rollback(&["A", "B"], 'B', Some('B'), &[], Err(Code::NoChange));
     check_rollback(&["A", "B", "C"], 'C', Some('A'), &['A'], Ok('A'));
     check_rollback(&["A", "kill A", "revive B"], 'B', Some('A'), &[], Err(Code::WrongState));
@@ -247,6 +249,8 @@ fn only_a_revive_clears_a_kill() {
     let alive = applied(&revive, Some(&dead), d('B'), at(10));
     assert_eq!((alive.killed, alive.digest, alive.rollout_pct), (false, d('B'), share(5.0)));
     assert_eq!((alive.baseline_digest, alive.revision, alive.next_step_at), (Some(d('S')), 9, Some(at(70))));
+    let whole = Promotion { baseline_digest: Some(d('S')), ..row(7, "revive B") };
+    assert_eq!(applied(&whole, Some(&dead), d('B'), at(10)).baseline_digest, None, "nobody is left outside");
     for after in [stepped(&dead, share(5.0), at(10)), held(&dead, true, at(10)), rolled_back(&dead, d('Z'), at(10))] {
         assert!(after.killed);
     }

@@ -305,7 +305,7 @@ fn a_gate_opens_only_for_a_pass_and_says_why_it_is_shut() {
     };
     gate("pending", |v| v.status = GateStatus::Pending, "pending");
     gate("error", |v| v.status = GateStatus::Error, "error");
-    gate("NaN", |v| v.score = Some(f64::NAN), "NaN");
+    gate("NaN", |v| v.score = Some(f64::NAN), "NaN, not a number");
     gate("no score", |v| v.score = None, "no score");
     gate("another threshold", |v| v.threshold = Some(0.5), "another threshold: 0.5, the policy says 0.9");
     gate("no threshold", |v| v.threshold = None, "no threshold");
@@ -367,7 +367,10 @@ fn four_eyes_count_neither_authors_nor_their_other_names_nor_owners_of_their_tok
     });
     blocked("who left the group", |s| s.policy.groups.get_mut("owners").unwrap().retain(|who| *who != person("ana")));
     blocked("who lost the role", |s| s.policy.roles[0].who = "person:bob".into());
-    blocked("a service", |s| s.approvals[0].approver = Actor::service("ana"));
+    blocked("a service, though the policy counts it among the owners", |s| {
+        s.policy.groups.get_mut("owners").unwrap().push(Actor::service("bot"));
+        s.approvals[0].approver = Actor::service("bot");
+    });
     blocked("a retracted approval", |s| s.vote("person:ana", "owner", Verdict::Retract));
     blocked("a retraction under another name", |s| s.vote("person:ana.work", "owner", Verdict::Retract));
     blocked("an approval of another statement", |s| s.approvals[0].statement = Some(d('X')));
