@@ -170,8 +170,7 @@ fn snapshots() -> (f64, f64) {
 // ---- a registry
 
 fn caller(actor: &str) -> Caller {
-    let actor: Actor = actor.parse().unwrap();
-    Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+    Caller::whole(actor.parse().unwrap())
 }
 
 async fn registry(dir: &Path) -> Arc<Registry> {
@@ -187,6 +186,7 @@ async fn registry(dir: &Path) -> Arc<Registry> {
         actor: Actor::service("web"),
         owner: Actor::person("root"),
         scope: Scope::Full,
+        environment: None,
         note: String::new(),
         created_at: now,
         expires_at: now.plus_seconds(86_400),

@@ -5,7 +5,7 @@ use super::directory::{self, ADMIN_TOKEN, DATABASE, PEPPER, POLICY};
 use super::exit::{Done, Failure};
 use super::output::note;
 use crate::clock::Clock;
-use crate::model::{Actor, Scope};
+use crate::model::Actor;
 use crate::rules::access::Caller;
 use crate::rules::policy;
 use crate::snapshot::Pepper;
@@ -123,19 +123,15 @@ async fn fill(beginning: &Beginning<'_>, person: &Actor) -> Result<Made, Failure
     let db = Db::open(database.unwrap_or(&own)).await.map_err(failed)?;
     db.migrate().await.map_err(failed)?;
     let registry = Registry::load(db, pepper, clock).await.map_err(failed)?;
-    let system = caller(Actor::system("init"));
+    let system = Caller::whole(Actor::system("init"));
     let found = FoundRegistry { policy: policy.to_owned(), name: name.to_owned(), pepper: pepper.fingerprint().to_string() };
     registry.run(&system, None, found).await?;
-    let body = people::CreateToken { actor: person.clone(), scope: Scope::Full, expires_days: None, note: "made by init".into() };
-    let token = registry.run(&caller(person.clone()), None, CreateToken { body }).await?;
+    let body = people::CreateToken { note: "made by init".into(), ..people::CreateToken::of(person.clone()) };
+    let token = registry.run(&Caller::whole(person.clone()), None, CreateToken { body }).await?;
     let admin_token = token.answer.secret;
     directory::write_private(&dir.join(ADMIN_TOKEN), &format!("{admin_token}\n"))?;
     registry.db.close().await;
     Ok(Made { admin_token })
-}
-
-fn caller(actor: Actor) -> Caller {
-    Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, Table, line, note};
 use crate::client::{Client, ClientOptions};
 use crate::config::{Secret, Tokens};
-use crate::model::{Actor, Scope, Token};
+use crate::model::{Actor, Environment, Scope, Token};
 use crate::tui::secret;
 use crate::wire::people::{CreateToken, Me};
 use std::fmt::Write as _;
@@ -23,10 +23,13 @@ pub enum TokenCommand {
         /// For whom: yourself, or a service, like service:ci
         #[arg(long)]
         actor: Actor,
-        /// full, read or kill
+        /// full, read, kill, service (only resolves) or public (for browsers)
         #[arg(long, default_value = "full")]
         scope: Scope,
-        /// Days until it expires
+        /// The only environment in which it acts and resolves
+        #[arg(long = "env", value_name = "ENVIRONMENT")]
+        environment: Option<Environment>,
+        /// Days until it expires, 1 to 3650; 90 unless given
         #[arg(long, value_name = "DAYS")]
         expires_days: Option<u32>,
         /// What it is for
@@ -53,12 +56,16 @@ impl TokenCommand {
         let client = context.client()?;
         let idempotency = |key| context.idempotency(&Acts { idempotency_key: key, ..Acts::default() });
         match self {
-            Self::Create { actor, scope, expires_days, note: words, idempotency_key } => {
-                let body = CreateToken { actor, scope, expires_days, note: words };
+            Self::Create { actor, scope, environment, expires_days, note: words, idempotency_key } => {
+                let body = CreateToken { actor, scope, environment, expires_days, note: words };
                 let made = client.create_token(&body, &idempotency(idempotency_key)).await?;
                 note(&format!(
-                    "{} for {}, {} scope, until {}",
-                    made.token.token_id, made.token.actor, made.token.scope, made.token.expires_at
+                    "{} for {}, {} scope{}, until {}",
+                    made.token.token_id,
+                    made.token.actor,
+                    made.token.scope,
+                    made.token.environment.as_ref().map_or_else(String::new, |only| format!(" in {only} alone")),
+                    made.token.expires_at
                 ));
                 context.out.answer(&made, |_, made| line(&made.secret))
             }
@@ -72,7 +79,7 @@ impl TokenCommand {
 }
 
 fn tokens_text(out: &Output, tokens: &[Token]) -> String {
-    let mut table = Table::new(&["TOKEN", "ACTOR", "OWNER", "SCOPE", "EXPIRES", "NOTE"]);
+    let mut table = Table::new(&["TOKEN", "ACTOR", "OWNER", "SCOPE", "ENVIRONMENT", "EXPIRES", "NOTE"]);
     for t in tokens {
         let until = t.revoked_at.map_or_else(|| t.expires_at.to_string(), |at| format!("revoked {at}"));
         table.row([
@@ -80,6 +87,7 @@ fn tokens_text(out: &Output, tokens: &[Token]) -> String {
             line(&t.actor.to_string()),
             line(&t.owner.to_string()),
             t.scope.to_string(),
+            t.environment.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string),
             until,
             line(&t.note),
         ]);

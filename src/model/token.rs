@@ -1,7 +1,7 @@
 //! API tokens: what the registry keeps of them (never the secret).
 
 use super::promotion::words;
-use super::{Actor, Timestamp};
+use super::{Actor, Environment, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -14,6 +14,10 @@ words! {
         Read = "read",
         /// Only kill.
         Kill = "kill",
+        /// Only resolve, and follow pointers: an application.
+        Service = "service",
+        /// Only resolve, without pseudonyms of units and nothing confidential: a browser.
+        Public = "public",
     }
 }
 
@@ -28,6 +32,8 @@ pub struct Token {
     pub owner: Actor,
     /// What it may do.
     pub scope: Scope,
+    /// The only environment in which it acts and resolves; none = all of its actor's.
+    pub environment: Option<Environment>,
     /// For people.
     pub note: String,
     /// When it was made.

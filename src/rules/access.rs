@@ -4,6 +4,7 @@ use super::policy::{groups_of, last_protected, matches};
 use crate::model::policy::RoleGrant;
 use crate::model::{Actor, Code, ConfigKey, Environment, Policy, Refusal, Role, Scope};
 use std::fmt;
+use std::sync::Arc;
 
 /// Who calls, as the token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,42 @@ pub struct Caller {
     pub owner: Actor,
     /// What the token may do of what its actor may.
     pub scope: Scope,
+    /// The only environment in which it acts and resolves; none = all of its actor's.
+    pub environment: Option<Environment>,
+    /// How it proved who it is.
+    pub login: Login,
+}
+
+/// How a caller proved who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// With a token of the registry.
+    Token,
+    /// With a token of an issuer that the policy names so.
+    Oidc(Arc<str>),
+}
+
+impl fmt::Display for Login {
+    /// As approvals keep it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token => f.write_str("token"),
+            Self::Oidc(issuer) => write!(f, "oidc:{issuer}"),
+        }
+    }
+}
+
+impl Caller {
+    /// An actor with all that it may do, without a token: the registry's own hand, and for asking what somebody might.
+    pub fn whole(actor: Actor) -> Self {
+        let (token_id, scope, login) = (String::new(), Scope::Full, Login::Token);
+        Self { owner: actor.clone(), actor, token_id, scope, environment: None, login }
+    }
+
+    /// Whether the token leaves nothing out of what its actor may.
+    pub fn is_whole(&self) -> bool {
+        self.scope == Scope::Full && self.environment.is_none()
+    }
 }
 
 /// A kind of right.
@@ -202,10 +239,8 @@ pub fn allowed(
     key: Option<&ConfigKey>,
     environment: Option<&Environment>,
 ) -> Result<(), Refusal> {
-    match caller.scope {
-        Scope::Kill if need != Need::Kill => return Err(forbidden(caller, need).hint("this token can only kill")),
-        Scope::Read if !need.reads() => return Err(forbidden(caller, need).hint("this token only reads")),
-        _ => {}
+    if let Some(why) = beyond(caller, need, environment) {
+        return Err(forbidden(caller, need).hint(why));
     }
     // A key that is only about to be made has no existence to hide.
     let hidden = key.filter(|_| need != Need::CreateKey);
@@ -234,20 +269,23 @@ pub fn reach<'a>(
     need: Need,
     environment: &'a Environment,
 ) -> impl Fn(&ConfigKey) -> bool + 'a {
-    let in_scope = match caller.scope {
-        Scope::Full => true,
-        Scope::Read => need.reads(),
-        Scope::Kill => need == Need::Kill,
-    };
+    let in_scope = beyond(caller, need, Some(environment)).is_none();
     let granted: Vec<&RoleGrant> = grants(policy, &caller.actor).filter(|grant| need.roles().contains(&grant.role)).collect();
     move |key| {
         let suits = |grant: &&RoleGrant| covers(policy, grant, Some(key), Some(environment)) && trusted_with(grant, key);
-        in_scope && (granted.iter().any(suits) || (owns(policy, caller, key) && owner_may(policy, caller, need, Some(key))))
+        let shown = !(key.confidential && caller.scope == Scope::Public);
+        in_scope
+            && shown
+            && (granted.iter().any(suits) || (owns(policy, caller, key) && owner_may(policy, caller, need, Some(key))))
     }
 }
 
-/// The environment that an application's token is for: the only one in which its actor may resolve, where there is only one.
+/// The environment that an application's token is for: the one that it names, else the only one in which its actor may resolve,
+/// where there is only one.
 pub fn home(policy: &Policy, caller: &Caller) -> Option<Environment> {
+    if caller.environment.is_some() {
+        return caller.environment.clone();
+    }
     let mut places: Vec<&str> = Vec::new();
     for grant in grants(policy, &caller.actor).filter(|grant| Need::Resolve.roles().contains(&grant.role)) {
         match &grant.environment {
@@ -261,14 +299,33 @@ pub fn home(policy: &Policy, caller: &Caller) -> Option<Environment> {
 }
 
 /// Whether the caller gets a unit's pseudonym, which is personal data (R23): applications do for the units that they ask for,
-/// browsers and people do not, but for the role privacy.
+/// browsers, and people, do not, but for the role privacy.
 pub fn sees_unit_hash(policy: &Policy, caller: &Caller) -> bool {
-    grants(policy, &caller.actor).any(|grant| matches!(grant.role, Role::Service | Role::Privacy))
+    caller.scope != Scope::Public
+        && grants(policy, &caller.actor).any(|grant| matches!(grant.role, Role::Service | Role::Privacy))
+}
+
+/// Why the token itself does not reach so far, whatever its actor may; none where it does. What changes something and belongs to
+/// no environment is beyond a token for one environment.
+pub fn beyond(caller: &Caller, need: Need, environment: Option<&Environment>) -> Option<String> {
+    match caller.scope {
+        Scope::Kill if need != Need::Kill => return Some("this token can only kill".to_owned()),
+        Scope::Read if !need.reads() => return Some("this token only reads".to_owned()),
+        Scope::Service | Scope::Public if need != Need::Resolve => return Some("this token only resolves".to_owned()),
+        _ => {}
+    }
+    let own = caller.environment.as_ref()?;
+    let here = environment.map_or(need.reads(), |asked| asked == own);
+    (!here).then(|| format!("this token is for {own} alone"))
 }
 
 /// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a
-/// confidential key a grant counts only when its pattern names a part of the namespace, and admin, auditor and public never.
+/// confidential key a grant counts only when its pattern names a part of the namespace, and admin, auditor and public never; a
+/// public token sees none.
 pub fn sees(policy: &Policy, caller: &Caller, key: &ConfigKey) -> bool {
+    if key.confidential && caller.scope == Scope::Public {
+        return false;
+    }
     if owns(policy, caller, key) {
         return true;
     }
@@ -356,7 +413,7 @@ members = ["person:owen", "person:dee"]
         policy::read(POLICY).unwrap()
     }
     fn caller(actor: &str, scope: Scope) -> Caller {
-        Caller { actor: actor.parse().unwrap(), token_id: "cs_a".into(), owner: Actor::person("root"), scope }
+        Caller { token_id: "cs_a".into(), owner: Actor::person("root"), scope, ..Caller::whole(actor.parse().unwrap()) }
     }
     fn key(id: &str, confidential: bool) -> ConfigKey {
         let key_id: crate::model::KeyId = id.parse().unwrap();

@@ -1,9 +1,9 @@
 //! Who calls: the bearer token, checked against the snapshot, so that it works while the database is away.
 
 use super::error::Rejection;
-use super::router::{Access, access};
+use super::router::{self, Access};
 use crate::model::{Code, Refusal, Scope, Timestamp};
-use crate::rules::access::{Caller, Need, allowed};
+use crate::rules::access::{self, Caller, Need, allowed};
 use crate::rules::{canonical, policy};
 use crate::snapshot::{HeldToken, Snapshot};
 use crate::workflow::Registry;
@@ -25,7 +25,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// closed.
 pub async fn guard(State(registry): State<Arc<Registry>>, mut request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let row = matched.as_deref().and_then(|template| access(request.method(), template));
+    let row = matched.as_deref().and_then(|template| router::access(request.method(), template));
     let snapshot = registry.snapshot.get();
     let decided = match row {
         Some(Access::Open | Access::Ticket) => Ok(None),
@@ -51,12 +51,29 @@ pub async fn guard(State(registry): State<Arc<Registry>>, mut request: Request, 
 fn admit(snapshot: &Snapshot, caller: &Caller, row: Access) -> Result<(), Refusal> {
     match row {
         Access::Open | Access::Ticket | Access::Verb(_) => Ok(()),
-        _ if caller.scope == Scope::Kill => Err(Refusal::new(Code::Forbidden, "this token can only kill")),
-        Access::Anyone => Ok(()),
+        Access::Anyone if caller.scope != Scope::Kill => Ok(()),
+        Access::Known if !matches!(caller.scope, Scope::Kill | Scope::Public) => Ok(()),
+        Access::Mine if matches!(caller.scope, Scope::Full | Scope::Read) => Ok(()),
+        Access::Anyone | Access::Known | Access::Mine => Err(narrow(caller.scope)),
         // Members of a group may own keys, whatever their roles; the handler looks at the key.
-        Access::Read(Need::Read) if !policy::groups_of(snapshot.policy(), &caller.actor).is_empty() => Ok(()),
+        Access::Read(need @ Need::Read)
+            if access::beyond(caller, need, None).is_none()
+                && !policy::groups_of(snapshot.policy(), &caller.actor).is_empty() =>
+        {
+            Ok(())
+        }
         Access::Read(need) | Access::Foreign(need) => allowed(snapshot.policy(), caller, need, None, None),
     }
+}
+
+/// The refusal of what a narrow token is not for.
+fn narrow(scope: Scope) -> Refusal {
+    let only = match scope {
+        Scope::Kill => "this token can only kill",
+        Scope::Service | Scope::Public => "this token only resolves",
+        Scope::Full | Scope::Read => "this token is not for that",
+    };
+    Refusal::new(Code::Forbidden, only)
 }
 
 /// The caller that the `Authorization` header proves.
@@ -120,5 +137,11 @@ pub fn current(held: &HeldToken, now: Timestamp) -> Result<Caller, Refusal> {
     if token.expires_at <= now {
         return Err(no("the token has expired"));
     }
-    Ok(Caller { actor: token.actor.clone(), token_id: token.token_id.clone(), owner: token.owner.clone(), scope: token.scope })
+    Ok(Caller {
+        token_id: token.token_id.clone(),
+        owner: token.owner.clone(),
+        scope: token.scope,
+        environment: token.environment.clone(),
+        ..Caller::whole(token.actor.clone())
+    })
 }

@@ -20,6 +20,10 @@ pub enum Access {
     Open,
     /// Every valid token but one that only kills.
     Anyone,
+    /// The same, but one that is public.
+    Known,
+    /// The same, but one that only resolves.
+    Mine,
     /// A read: whoever has the right somewhere; the handler leaves out what the caller may not see.
     Read(Need),
     /// A read by a foreign protocol, with its ways to send a token.
@@ -52,18 +56,18 @@ macro_rules! routes {
     };
 }
 
-use Access::{Anyone, Foreign, Open, Read, Ticket, Verb};
+use Access::{Anyone, Foreign, Known, Mine, Open, Read, Ticket, Verb};
 
 routes! {
     get    HEALTHZ,             Open                     => health::healthz;
     get    READYZ,              Open                     => health::readyz;
     get    READYZ_WRITE,        Open                     => health::readyz_write;
 
-    get    ENVIRONMENTS,        Anyone                   => world::environments;
+    get    ENVIRONMENTS,        Known                    => world::environments;
     get    ME,                  Anyone                   => people::me;
     get    POLICY,              Read(Need::PolicyRead)   => world::policy;
     post   POLICY,              Verb(Need::Policy)       => world::apply_policy;
-    get    TOKENS,              Anyone                   => people::list;
+    get    TOKENS,              Mine                     => people::list;
     post   TOKENS,              Verb(Need::Tokens)       => people::create;
     delete TOKEN,               Verb(Need::Tokens)       => people::revoke;
 
@@ -122,7 +126,7 @@ routes! {
 
     get    AUDIT,               Read(Need::Audit)        => audit::list;
     get    AUDIT_HEAD,          Read(Need::Audit)        => audit::head;
-    get    STREAM,              Anyone                   => stream::follow;
+    get    STREAM,              Known                    => stream::follow;
 }
 
 /// The router with all that lies around it: identity, limits, conditional reads, request ids.

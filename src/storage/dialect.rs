@@ -13,10 +13,11 @@ pub(super) const BEGIN_READ_SQLITE: &str = "BEGIN";
 pub(super) const BEGIN_READ_POSTGRES: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Version, name, text. A migration that was released never changes.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "registry", include_str!("migrations/0001_registry.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] =
+    &[(1, "registry", include_str!("migrations/0001_registry.sql")), (4, "people", include_str!("migrations/0004_people.sql"))];
 
 /// The version that a migrated database has.
-pub(super) const NEWEST: i64 = 1;
+pub(super) const NEWEST: i64 = 4;
 
 /// The lines of `sql` that stand for `engine`: `--@sqlite` or `--@postgres` to the next `--@` line stand for that one only.
 fn for_engine(sql: &str, engine: Engine) -> String {

@@ -7,12 +7,12 @@ use crate::model::{Actor, Digest, Timestamp, Token};
 
 macro_rules! columns {
     () => {
-        "t.token_id, t.secret_hash, t.actor, t.owner, t.scope, t.note, t.created_at, t.expires_at, t.revoked_at"
+        "t.token_id, t.secret_hash, t.actor, t.owner, t.scope, t.environment, t.note, t.created_at, t.expires_at, t.revoked_at"
     };
 }
 
-const PUT: &str = "INSERT INTO token (token_id, secret_hash, actor, owner, scope, note, created_at, expires_at, revoked_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const PUT: &str = "INSERT INTO token (token_id, secret_hash, actor, owner, scope, environment, note, created_at, \
+    expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const GET: &str = concat!("SELECT ", columns!(), " FROM token t WHERE t.token_id = $1");
 const LIST: &str = concat!("SELECT ", columns!(), " FROM token t WHERE t.token_id > $1 ORDER BY t.token_id LIMIT $2");
 const REVOKE: &str = "UPDATE token SET revoked_at = $2 WHERE token_id = $1 AND revoked_at IS NULL";
@@ -36,6 +36,7 @@ decode!(StoredToken, r => Ok(Self {
         actor: r.try_get("actor")?,
         owner: r.try_get("owner")?,
         scope: r.try_get("scope")?,
+        environment: r.try_get("environment")?,
         note: r.try_get("note")?,
         created_at: r.try_get("created_at")?,
         expires_at: r.try_get("expires_at")?,
@@ -54,6 +55,7 @@ impl Conn<'_> {
             &token.actor,
             &token.owner,
             token.scope,
+            &token.environment,
             &token.note,
             token.created_at,
             token.expires_at,

@@ -1,6 +1,6 @@
 //! Envelopes of tokens and callers.
 
-use crate::model::{Actor, Scope, Token};
+use crate::model::{Actor, Environment, Scope, Token};
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/tokens
@@ -12,12 +12,22 @@ pub struct CreateToken {
     /// What it may do.
     #[serde(default = "full")]
     pub scope: Scope,
+    /// The only environment in which it acts and resolves; all of its actor's unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
     /// Days until it expires, 1 to 3650; 90 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_days: Option<u32>,
     /// For people.
     #[serde(default)]
     pub note: String,
+}
+
+impl CreateToken {
+    /// One with all that its actor may, for as long as is usual.
+    pub fn of(actor: Actor) -> Self {
+        Self { actor, scope: Scope::Full, environment: None, expires_days: None, note: String::new() }
+    }
 }
 
 fn full() -> Scope {
@@ -43,6 +53,12 @@ pub struct Me {
     pub token_id: String,
     /// What the token may do.
     pub scope: Scope,
+    /// The only environment in which the token acts; none = all of its actor's.
+    #[serde(default)]
+    pub environment: Option<Environment>,
+    /// How the caller proved who it is: `token`, or `oidc:` and the issuer's name.
+    #[serde(default)]
+    pub login: String,
     /// Groups of the policy.
     pub groups: Vec<String>,
     /// Grants: role, namespace pattern or null, environment or null.

@@ -204,7 +204,7 @@ impl CastVote {
             head: body.head,
             acknowledged_hidden: body.acknowledged_hidden,
             groups: groups_of(&work.policy, work.actor()),
-            login_method: "token".to_owned(),
+            login_method: work.caller.login.to_string(),
             anchor: body.anchor,
             reply_to: body.reply_to,
         }

@@ -2,7 +2,7 @@
 
 use super::token_text::mint;
 use super::work::{Outcome, Verb, Work, no_nul};
-use crate::model::{Action, Actor, ActorKind, Refusal, Scope, Subject, Token};
+use crate::model::{Action, Actor, ActorKind, Environment, Refusal, Subject, Token};
 use crate::rules::access::Need;
 use crate::snapshot::{Change, HeldToken};
 use crate::wire::people as wire;
@@ -26,7 +26,7 @@ impl Verb for CreateToken {
     type Answer = wire::CreatedToken;
 
     async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<wire::CreatedToken>, Refusal> {
-        let wire::CreateToken { actor, scope, expires_days, note } = self.body.clone();
+        let wire::CreateToken { actor, scope, environment, expires_days, note } = self.body.clone();
         let days = expires_days.unwrap_or(DAYS);
         if days == 0 || days > MOST_DAYS {
             return Err(Refusal::invalid("/expires_days", format!("is not between 1 and {MOST_DAYS}")));
@@ -38,6 +38,9 @@ impl Verb for CreateToken {
         if !matches!(actor.kind, ActorKind::Person | ActorKind::Service) {
             return Err(Refusal::invalid("/actor", "is neither a person nor a service; no token acts for anyone else"));
         }
+        if let Some(environment) = &environment {
+            known(work, environment)?;
+        }
         may_make(work, &actor).await?;
         let minted = mint(work.clock);
         let token = Token {
@@ -45,6 +48,7 @@ impl Verb for CreateToken {
             owner: owner(work, &actor),
             actor,
             scope,
+            environment,
             note,
             created_at: work.at,
             expires_at: work.at.plus_seconds(i64::from(days) * 24 * 3600),
@@ -53,7 +57,8 @@ impl Verb for CreateToken {
         work.conn.token_put(&token, &minted.hash).await?;
         let subject = Subject(format!("token:{}", token.token_id));
         let detail = json!({
-            "actor": token.actor, "owner": token.owner, "scope": token.scope, "expires_at": token.expires_at, "note": token.note,
+            "actor": token.actor, "owner": token.owner, "scope": token.scope, "environment": token.environment,
+            "expires_at": token.expires_at, "note": token.note,
         });
         let change = Change::Token(Box::new(HeldToken { token: token.clone(), hash: minted.hash }));
         let answer = wire::CreatedToken { token, secret: minted.text };
@@ -79,8 +84,18 @@ fn owner(work: &Work<'_>, actor: &Actor) -> Actor {
     }
 }
 
+/// Refuses an environment that the policy does not have.
+fn known(work: &Work<'_>, environment: &Environment) -> Result<(), Refusal> {
+    let names: Vec<&str> = work.policy.environments.iter().map(|known| known.name.as_str()).collect();
+    if names.contains(&environment.as_str()) {
+        return Ok(());
+    }
+    let refusal = Refusal::invalid("/environment", format!("the policy has no environment {environment}"));
+    Err(refusal.hint(format!("it has: {}", names.join(", "))))
+}
+
 async fn may_make(work: &mut Work<'_>, actor: &Actor) -> Result<(), Refusal> {
-    let full = work.caller.scope == Scope::Full;
+    let full = work.caller.is_whole();
     if full && work.actor() == actor && actor.is_person() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! The job that closes open promotions that are too old (R11).
 
 use super::work::{Outcome, Verb, Work};
-use crate::model::{Action, Actor, PromotionState, Refusal, Scope, Subject};
+use crate::model::{Action, Actor, PromotionState, Refusal, Subject};
 use crate::rules::access::Caller;
 use serde_json::json;
 use uuid::Uuid;
@@ -14,8 +14,7 @@ pub struct ExpirePromotions;
 impl ExpirePromotions {
     /// `system:expiry`.
     pub fn caller() -> Caller {
-        let actor = Actor::system("expiry");
-        Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+        Caller::whole(Actor::system("expiry"))
     }
 }
 

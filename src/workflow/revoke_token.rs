@@ -1,7 +1,7 @@
 //! Ending a token: one's own, one that one made, or as an admin any.
 
 use super::work::{Outcome, Verb, Work};
-use crate::model::{Action, Refusal, Scope, Subject, Token};
+use crate::model::{Action, Refusal, Subject, Token};
 use crate::rules::access::Need;
 use crate::snapshot::{Change, HeldToken};
 use serde_json::json;
@@ -19,7 +19,7 @@ impl Verb for RevokeToken {
     async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Token>, Refusal> {
         let stored = work.conn.token_get(&self.token_id).await?;
         let own = stored.as_ref().is_some_and(|s| s.token.actor == *work.actor() || s.token.owner == *work.actor());
-        if !(own && work.caller.scope == Scope::Full) {
+        if !(own && work.caller.is_whole()) {
             work.allow(Need::Tokens, None, None)?;
         }
         let stored = stored.ok_or_else(Refusal::not_found)?;

@@ -119,8 +119,7 @@ fn may_be_half(work: &mut Work<'_>, before: &ConfigKey, pair: &Pair) -> Result<(
             Pair::Give(group) => is_member(work, group),
             Pair::Show => false,
         };
-    let full = work.caller.scope == crate::model::Scope::Full;
-    if member && full && work.actor().is_person() {
+    if member && work.caller.is_whole() && work.actor().is_person() {
         return Ok(());
     }
     let who = waits_for(before, pair);

@@ -405,7 +405,7 @@ fn a_token_is_made_for_oneself_or_by_an_admin_and_its_secret_is_kept_nowhere() {
     on_each_engine(async |place| {
         let stage = Stage::on(place).await;
         let make = |actor: &str, scope: Scope, days: Option<u32>| CreateToken {
-            body: TokenBody { actor: actor.parse().unwrap(), scope, expires_days: days, note: String::new() },
+            body: TokenBody { scope, expires_days: days, ..TokenBody::of(actor.parse().unwrap()) },
         };
         let own = stage.retry("person:dee", "k", 1, make("person:dee", Scope::Full, None)).await.unwrap().answer;
         assert_eq!(own.token.expires_at, own.token.created_at.plus_seconds(90 * 24 * 3600));

@@ -924,6 +924,7 @@ fn four_eyes_are_kept_from_owners_of_tokens_and_authors_of_fragments() {
             actor: "service:bot".parse().unwrap(),
             owner: "person:ana.work".parse().unwrap(),
             scope: countersign::model::Scope::Full,
+            environment: None,
             note: String::new(),
             created_at: world.now(),
             expires_at: world.now(),

@@ -7,7 +7,6 @@ use crate::cli::output::note;
 use crate::cli::serve::{self, Running};
 use crate::cli::{DEMO_MARKER, init};
 use crate::config::{Secret, make_private};
-use crate::model::Scope;
 use crate::wire::people::CreateToken;
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -148,7 +147,7 @@ async fn make_tokens(people: &mut People, admin: String) -> Done {
     people.tokens.insert(actor.clone(), Secret::new(admin));
     let client = people.client(&actor)?;
     for account in seed::ACCOUNTS.iter().filter(|account| **account != actor) {
-        let body = CreateToken { actor: account.parse()?, scope: Scope::Full, expires_days: Some(3650), note: "demo".into() };
+        let body = CreateToken { expires_days: Some(3650), note: "demo".into(), ..CreateToken::of(account.parse()?) };
         let made = client.create_token(&body, &format!("demo-token-{account}")).await?;
         people.tokens.insert((*account).to_owned(), Secret::new(made.secret));
     }

@@ -2,7 +2,7 @@
 
 use super::{ReadinessItem, Serving, gates, item, roles};
 use crate::model::policy::ApprovalRule;
-use crate::model::{Actor, Approval, Digest, ReadinessKind, ReadinessStatus, Scope, Verdict};
+use crate::model::{Actor, Approval, Digest, ReadinessKind, ReadinessStatus, Verdict};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::policy::{group_members, group_of, person_of};
 use crate::rules::statement::Statement;
@@ -103,7 +103,7 @@ fn in_group(serving: &Serving<'_>, person: &Actor, group: &str) -> bool {
 }
 
 fn has_right(serving: &Serving<'_>, actor: &Actor, need: Need) -> bool {
-    let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    let caller = Caller::whole(actor.clone());
     allowed(serving.policy, &caller, need, Some(serving.key), Some(serving.environment)).is_ok()
 }
 

@@ -26,6 +26,8 @@ pub async fn me(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuer
         actor: caller.actor,
         token_id: caller.token_id,
         scope: caller.scope,
+        environment: caller.environment,
+        login: caller.login.to_string(),
     }))
 }
 

@@ -143,6 +143,7 @@ impl Follower {
         if let Some(pointer) = pointer
             && let Some(key) = sight.conn().key_get(&pointer.key_id).await?
             && sight.knows(&key)
+            && self.caller.environment.as_ref().is_none_or(|own| *own == pointer.environment)
         {
             said_now.extend(said(POINTER, &pointer));
         }

@@ -196,8 +196,15 @@ impl Bench {
             genesis: None,
             groups: Vec::new(),
         };
-        let me =
-            Me { actor: Actor::person("ana"), token_id: "t".into(), scope: Scope::Full, groups: Vec::new(), roles: Vec::new() };
+        let me = Me {
+            actor: Actor::person("ana"),
+            token_id: "t".into(),
+            scope: Scope::Full,
+            environment: None,
+            login: "token".into(),
+            groups: Vec::new(),
+            roles: Vec::new(),
+        };
         let session = Session { server: "http://127.0.0.1:1".into(), me: Some(me), world: Some(world), read_only: false };
         let link = Link { wire: Wire::Live, ..Link::default() };
         let (slots, desk) = (Slots::new([7; 16]), Desk::default());

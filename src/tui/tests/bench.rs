@@ -187,6 +187,8 @@ fn me() -> Me {
         actor: Actor::person("ana"),
         token_id: "cs_aaaaaaaaaa".into(),
         scope: Scope::Full,
+        environment: None,
+        login: "token".into(),
         groups: vec!["support-ai".into()],
         roles: vec![grant(crate::model::Role::Approver), grant(crate::model::Role::Releaser)],
     }

@@ -119,8 +119,7 @@ impl Served {
     pub async fn over(db: Db, dir: TempDir, policy: &str, clock: Clock) -> Self {
         let pepper = Pepper([7; 32]);
         let registry = Registry::load(db.clone(), pepper, clock.clone()).await.unwrap();
-        let actor = Actor::system("init");
-        let caller = Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full };
+        let caller = Caller::whole(Actor::system("init"));
         let found = FoundRegistry { policy: policy.into(), name: "test".into(), pepper: pepper.fingerprint().to_string() };
         registry.run(&caller, None, found).await.unwrap();
         put_tokens(&db, clock.now()).await;
@@ -183,6 +182,7 @@ async fn put_tokens(db: &Db, now: Timestamp) {
             actor,
             owner,
             scope: *scope,
+            environment: None,
             note: String::new(),
             created_at: now,
             expires_at: if name.ends_with("expired") { now } else { now.plus_seconds(3600) },

@@ -3,7 +3,7 @@
 use super::engines::Place;
 use super::rows::read;
 use countersign::clock::Clock;
-use countersign::model::{AuditEvent, Content, Digest, Format, Refusal, Scope, Timestamp, Version};
+use countersign::model::{AuditEvent, Content, Digest, Format, Refusal, Timestamp, Version};
 use countersign::rules::access::Caller;
 use countersign::rules::chain;
 use countersign::snapshot::{Meter, Pepper, SnapshotCell, load};
@@ -121,8 +121,7 @@ impl Stage {
 }
 
 pub fn caller(actor: &str) -> Caller {
-    let actor: countersign::model::Actor = actor.parse().unwrap();
-    Caller { owner: actor.clone(), actor, token_id: "cs_aaaaaaaaaa".into(), scope: Scope::Full }
+    Caller { token_id: "cs_aaaaaaaaaa".into(), ..Caller::whole(actor.parse().unwrap()) }
 }
 
 pub fn text(key: &str, body: &str) -> Content {

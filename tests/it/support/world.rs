@@ -4,7 +4,7 @@ use super::engines::Place;
 use countersign::clock::Clock;
 use countersign::model::{
     Actor, Approval, AuditEvent, Content, Digest, Environment, EnvironmentPointer, Format, KeyId, KillReason, Promotion, Refusal,
-    Scope, Timestamp, Verdict,
+    Timestamp, Verdict,
 };
 use countersign::rules::access::Caller;
 use countersign::rules::canonical::sha256;
@@ -39,7 +39,7 @@ pub struct World {
 pub fn caller(who: &str) -> Caller {
     let actor: Actor = who.parse().unwrap();
     let owner = if actor.is_person() { actor.clone() } else { Actor::person("root") };
-    Caller { actor, token_id: "cs_test".into(), owner, scope: Scope::Full }
+    Caller { token_id: "cs_test".into(), owner, ..Caller::whole(actor) }
 }
 
 pub fn key() -> KeyId {
