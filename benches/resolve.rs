@@ -125,7 +125,7 @@ fn filled(keys: usize) -> Snapshot {
             created_at: Timestamp(0),
         })));
         let fragments = std::collections::BTreeMap::new();
-        changes.push(Change::Content(Box::new(Servable { digest, content, fragments, quarantined: false })));
+        changes.push(Change::Content(Box::new(Servable { digest, number: 1, content, fragments, quarantined: false })));
         changes.push(pointer(&key, digest, 1));
     }
     Snapshot::empty(Pepper([7; 32])).after(head(1), changes)

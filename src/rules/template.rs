@@ -4,8 +4,10 @@
 
 mod engine;
 mod lexical;
+mod plain;
 mod subset;
 
+pub use plain::{bare_names, plain};
 pub use subset::is_variable_name;
 
 use crate::model::{Content, Format, Refusal, Variable, VariableType};

@@ -1,7 +1,7 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
 use super::handlers::{
-    audit, fragments, health, keys, ofrep, ofrep_events, people, pointers, promotions, resolve, stream, versions, world,
+    audit, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, resolve, stream, versions, world,
 };
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};
@@ -122,6 +122,7 @@ routes! {
     post   OFREP_FLAG,          Foreign(Need::Resolve)   => ofrep::flag;
     post   ENV_OFREP_FLAGS,     Foreign(Need::Resolve)   => ofrep::flags;
     post   ENV_OFREP_FLAG,      Foreign(Need::Resolve)   => ofrep::flag;
+    get    LANGFUSE_PROMPT,     Foreign(Need::Resolve)   => langfuse::prompt;
     get    OFREP_EVENTS,        Ticket                   => ofrep_events::follow;
 
     get    AUDIT,               Read(Need::Audit)        => audit::list;

@@ -61,7 +61,7 @@ async fn contents(conn: &mut Conn<'_>) -> Result<Vec<Servable>, StorageError> {
         let content = serde_json::from_slice(&row.content)
             .map_err(|why| StorageError::Corrupt(format!("the content of {}: {why}", row.digest)))?;
         let fragments = fragments.remove(&row.digest).unwrap_or_default();
-        Ok(Servable { digest: row.digest, content, fragments, quarantined: row.quarantined })
+        Ok(Servable { digest: row.digest, number: row.number, content, fragments, quarantined: row.quarantined })
     });
     servable.collect()
 }
@@ -97,6 +97,7 @@ pub async fn servable(conn: &mut Conn<'_>, digest: &Digest) -> Result<Option<Ser
     let content =
         serde_json::from_slice(&bytes).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
     let fragments = conn.version_fragment_list(digest).await?.into_iter().map(|f| (f.name, f.body)).collect();
-    let quarantined = conn.version_get(digest).await?.is_some_and(|version| version.quarantine.is_some());
-    Ok(Some(Servable { digest: *digest, content, fragments, quarantined }))
+    let Some(version) = conn.version_get(digest).await? else { return Ok(None) };
+    let (number, quarantined) = (version.number, version.quarantine.is_some());
+    Ok(Some(Servable { digest: *digest, number, content, fragments, quarantined }))
 }

@@ -46,6 +46,8 @@ impl fmt::Debug for Pepper {
 pub struct Servable {
     /// Its name.
     pub digest: Digest,
+    /// The version's ordinal in its key.
+    pub number: i64,
     /// The content.
     pub content: Content,
     /// Bodies of the pinned fragments by name.
@@ -213,7 +215,7 @@ pub(crate) mod tests {
             schema: 1,
         };
         let digest = crate::rules::canonical::content_digest(&content);
-        Servable { digest, content, fragments: BTreeMap::new(), quarantined: false }
+        Servable { digest, number: 1, content, fragments: BTreeMap::new(), quarantined: false }
     }
 
     /// A key with a safe default and a pointer at `share` whose baseline is the safe default.

@@ -68,6 +68,8 @@ const APPLIED_OF: &str = concat!(
 const REACHED_FULL: &str = "SELECT to_digest, act, promotion_id, applied_at FROM promotion WHERE key_id = $1 AND environment = $2 \
     AND applied_seq IS NOT NULL AND rollout_pct = 10000 AND to_digest IS NOT NULL AND act IN ('promote', 'step', 'revive', 'rollback') \
     ORDER BY applied_seq";
+const SERVED: &str = "SELECT COUNT(*) FROM promotion WHERE key_id = $1 AND environment = $2 AND to_digest = $3 \
+    AND applied_seq IS NOT NULL AND rollout_pct > 0 AND act IN ('promote', 'step', 'revive', 'rollback')";
 const OWED: &str = concat!(
     "SELECT ",
     columns!(),
@@ -111,6 +113,7 @@ pub(super) const ALL: &[&str] = &[
     LAST_STARTED,
     APPLIED_OF,
     REACHED_FULL,
+    SERVED,
     OWED,
     LIST_BY_CHANGE,
     LIST_BY_KEY,
@@ -344,6 +347,17 @@ impl Conn<'_> {
     /// Every time that a digest reached 100 % of a pointer by an applied promotion, in order (R12).
     pub async fn reached_full(&mut self, key: &KeyId, environment: &Environment) -> Result<Vec<ReachedFull>, StorageError> {
         rows!(self, REACHED_FULL, key, environment)
+    }
+
+    /// Whether a digest ever served some share of a pointer's units by an applied promotion, step, revive or rollback.
+    pub async fn promotion_served(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+        digest: &Digest,
+    ) -> Result<bool, StorageError> {
+        let found: Option<(i64,)> = row!(self, SERVED, key, environment, digest)?;
+        Ok(found.is_some_and(|(count,)| count > 0))
     }
 
     /// Promotions whose review or note is owed, newest first.

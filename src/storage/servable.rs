@@ -12,7 +12,7 @@ macro_rules! servable {
 }
 
 const CONTENTS: &str = concat!(
-    "SELECT v.digest, v.content, v.quarantined_at IS NOT NULL AS quarantined FROM version v WHERE v.digest IN ",
+    "SELECT v.digest, v.number, v.content, v.quarantined_at IS NOT NULL AS quarantined FROM version v WHERE v.digest IN ",
     servable!()
 );
 const FRAGMENTS: &str = concat!(
@@ -27,6 +27,8 @@ pub(super) const ALL: &[&str] = &[CONTENTS, FRAGMENTS];
 pub struct ServableRow {
     /// Its name.
     pub digest: Digest,
+    /// The version's ordinal in its key.
+    pub number: i64,
     /// Its canonical bytes.
     pub content: Vec<u8>,
     /// Whether it carries the quarantine mark.
@@ -35,6 +37,7 @@ pub struct ServableRow {
 
 decode!(ServableRow, r => Ok(Self {
     digest: r.try_get("digest")?,
+    number: r.try_get("number")?,
     content: r.try_get("content")?,
     quarantined: r.try_get("quarantined")?,
 }));

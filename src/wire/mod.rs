@@ -1,6 +1,7 @@
 //! What crosses the network beside the model: paths, envelopes, problems, stream events.
 
 pub mod keys;
+pub mod langfuse;
 pub mod ofrep;
 pub mod page;
 pub mod paths;

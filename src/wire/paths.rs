@@ -124,4 +124,6 @@ paths! {
     ENV_OFREP_FLAG = "/env/{environment}/ofrep/v1/evaluate/flags/{key}" => env_ofrep_flag(environment: &Environment, key: &KeyId);
     /// OFREP: says when to ask again; the `ticket` of the bulk answer opens it.
     OFREP_EVENTS = "/ofrep/v1/events" => ofrep_events();
+    /// Langfuse's read of a prompt (`label`: an environment or its alias; `version`: a number).
+    LANGFUSE_PROMPT = "/api/public/v2/prompts/{key}" => langfuse_prompt(key: &KeyId);
 }

@@ -110,6 +110,7 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}"), json!({ "unit": "u" }), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}/explain"), json!({ "unit": "u" }), RESOLVERS),
+        get(&format!("/api/public/v2/prompts/{KEY}?label=dev"), RESOLVERS),
         post("/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),
         post(&format!("/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS_SOMEWHERE),
         post("/env/dev/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),

@@ -29,6 +29,7 @@ mod http_readiness;
 mod http_stream;
 mod import;
 mod integrity;
+mod langfuse;
 mod ofrep;
 mod power_cut;
 mod prose;

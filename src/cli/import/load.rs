@@ -8,7 +8,7 @@ use crate::client::{Client, ClientError};
 use crate::model::{
     Actor, Code, Content, Digest, Environment, Format, KeyId, PromotionState, Timestamp, UnitType, Variable, VariableType,
 };
-use crate::rules::{canonical, content};
+use crate::rules::{canonical, content, template};
 use crate::wire::keys::CreateKey;
 use crate::wire::promotions::{ListPromotions, OpenPromotion};
 use crate::wire::versions::{CreateVersion, Imported};
@@ -188,41 +188,18 @@ fn content_of(key: &KeyId, text: &str) -> Content {
         variables: Vec::new(),
         schema: 1,
     };
-    let Some(names) = bare_names(text).filter(|names| !names.is_empty()) else { return content };
+    let names = template::bare_names(text).unwrap_or_default();
+    if names.is_empty() {
+        return content;
+    }
     let variable = |name: String| Variable { name, kind: VariableType::String, required: true, default: Value::Null };
-    let template = Content { format: Format::Template, variables: names.into_iter().map(variable).collect(), ..content.clone() };
+    let as_template =
+        Content { format: Format::Template, variables: names.into_iter().map(variable).collect(), ..content.clone() };
     // A name that the template language keeps for itself makes it text too.
-    if content::check(template.clone(), &BTreeMap::new()).is_ok() {
-        content = template;
+    if content::check(as_template.clone(), &BTreeMap::new()).is_ok() {
+        content = as_template;
     }
     content
-}
-
-/// The names of the tags in order of first use; none where some tag is more than a bare name.
-fn bare_names(text: &str) -> Option<Vec<String>> {
-    let mut names: Vec<String> = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let tag = &rest[at..];
-        if tag.starts_with("{%") || tag.starts_with("{#") {
-            return None;
-        }
-        let Some(inside) = tag.strip_prefix("{{") else {
-            rest = &tag[1..];
-            continue;
-        };
-        let end = inside.find("}}")?;
-        let name = inside[..end].trim_matches([' ', '\t']);
-        let first = name.bytes().next()?;
-        if !first.is_ascii_alphabetic() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return None;
-        }
-        if !names.iter().any(|n| n == name) {
-            names.push(name.to_owned());
-        }
-        rest = &inside[end + 2..];
-    }
-    Some(names)
 }
 
 /// Makes the keys that are missing; the digests that are there already.

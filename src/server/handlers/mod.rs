@@ -4,6 +4,7 @@ pub mod audit;
 pub mod fragments;
 pub mod health;
 pub mod keys;
+pub mod langfuse;
 pub mod ofrep;
 pub mod ofrep_events;
 pub mod people;
