@@ -4,13 +4,14 @@ use super::support::engines::on_each_engine;
 use super::support::policy::WORLD;
 use super::support::rows::raw;
 use super::support::world::{World, ballot, env, key, wish};
-use countersign::model::{Code, Digest, PromotionState, Refusal, Verdict};
+use countersign::model::{Code, Digest, PromotionState, Refusal, Scope, Token, Verdict};
 use countersign::storage::Engine;
 use countersign::wire::pointers::{Act, Rollback, StepTo};
-use countersign::wire::promotions::{Moved, Rationale, Vote};
+use countersign::wire::promotions::{Moved, OpenPromotion, Rationale, Vote};
 use countersign::wire::versions::Reason;
 use countersign::workflow::{
-    CastVote, HoldPointer, QuarantineVersion, ResumePointer, ReviewPromotion, RollbackPointer, StepPointer, UndoKill,
+    ApplyPromotion, CastVote, DiscardVersion, HoldPointer, QuarantineVersion, ResumePointer, ReviewPromotion, RollbackPointer,
+    StepPointer, UndoKill,
 };
 
 fn code(found: Result<Moved, Refusal>) -> Option<Code> {
@@ -101,10 +102,8 @@ fn a_kill_serves_no_safe_default_that_is_quarantined() {
 #[test]
 fn programs_authors_and_the_misinformed_are_stopped_one_by_one() {
     on_each_engine(async |place| {
-        let roles: String = [("service:bot", "approver"), ("service:bot", "oncall"), ("person:bob", "author")]
-            .map(|(who, role)| format!("[[role]]\nwho = \"{who}\"\nrole = \"{role}\"\n"))
-            .concat();
-        let world = World::under(place, &format!("{WORLD}{roles}")).await;
+        let more = [("service:bot", "approver"), ("service:bot", "oncall"), ("person:bob", "author")];
+        let world = World::under(place, &format!("{WORLD}{}", roles(&more))).await;
         let digest = world.version("hello").await;
         assert_eq!(world.draft_by("person:bob", "hello").await, digest, "bob is an author of it too");
         world.report(digest, Some(0.1), None).await.unwrap();
@@ -125,6 +124,84 @@ fn programs_authors_and_the_misinformed_are_stopped_one_by_one() {
         let body = Rationale { rationale: "looked at it".into(), dry_run: false };
         let refusal = world.run("service:bot", ReviewPromotion { id: killed, body }).await.unwrap_err();
         assert_eq!((refusal.code, refusal.detail.as_str()), (Code::Forbidden, "only a person reviews"));
+    });
+}
+
+/// Roles to add to a policy.
+fn roles(of: &[(&str, &str)]) -> String {
+    of.iter().map(|(who, role)| format!("[[role]]\nwho = \"{who}\"\nrole = \"{role}\"\n")).collect()
+}
+
+#[test]
+fn a_review_takes_somebody_who_did_none_of_it() {
+    on_each_engine(async |place| {
+        let more =
+            [("person:sam", "releaser"), ("person:sam", "oncall"), ("person:ana", "oncall"), ("person:ana.work", "approver")];
+        let world = World::under(place, &format!("{WORLD}{}", roles(&more))).await;
+        let (one, two) = (world.version("one").await, world.version("two").await);
+        world.promote("dev", one, 100.0).await;
+        let killed = world.kill("person:ana", "dev").await.unwrap().promotion.promotion_id;
+        let revive = world.open(OpenPromotion { revive: true, ..wish("dev", two, None) }).await.unwrap().promotion_id;
+        let apply = |who: &'static str, id| world.run(who, ApplyPromotion { id, body: Rationale::default() });
+        for who in ["person:fay", "person:ana", "person:olga", "person:root", "service:ci"] {
+            assert_eq!(apply(who, revive).await.unwrap_err().code, Code::Forbidden, "{who} releases nothing");
+        }
+        apply("person:sam", revive).await.unwrap();
+        let review = |who: &'static str, id| {
+            let body = Rationale { rationale: "looked at it".into(), dry_run: false };
+            world.run(who, ReviewPromotion { id, body })
+        };
+        for (who, id) in [("person:ana", killed), ("person:ana.work", killed), ("person:sam", revive)] {
+            let refusal = review(who, id).await.unwrap_err();
+            assert_eq!((refusal.code, refusal.detail.as_str()), (Code::Forbidden, "you did what is to be reviewed"), "{who}");
+        }
+        review("person:sam", killed).await.unwrap();
+        review("person:ana.work", revive).await.unwrap();
+    });
+}
+
+#[test]
+fn a_version_that_served_is_not_discarded() {
+    on_each_engine(async |place| {
+        let world = World::new(place).await;
+        let (one, two) = (world.version("one").await, world.version("two").await);
+        world.promote("dev", one, 100.0).await;
+        world.promote("dev", two, 100.0).await;
+        let discard = |digest| {
+            let body = Reason { rationale: "no use".into() };
+            world.run("person:fay", DiscardVersion { digest, body })
+        };
+        assert_eq!(discard(one).await.unwrap_err().code, Code::WrongState);
+        let three = world.version("three").await;
+        assert!(discard(three).await.unwrap().discarded);
+    });
+}
+
+#[test]
+fn a_program_that_an_author_owns_opens_no_gate_for_what_that_author_wrote() {
+    on_each_engine(async |place| {
+        let gated = WORLD.replace("name = \"stage\"", "name = \"stage\"\ngates = [\"quality\"]");
+        let world = World::under(place, &gated).await;
+        let digest = world.version("hello").await;
+        let row = world.open(wish("stage", digest, None)).await.unwrap();
+        let author = ApplyPromotion { id: row.promotion_id, body: Rationale::default() };
+        assert_eq!(world.run("person:fay", author).await.unwrap_err().code, Code::Forbidden, "an author releases nothing");
+        let token = Token {
+            token_id: "cs_ci".into(),
+            actor: "service:ci".parse().unwrap(),
+            owner: "person:fay".parse().unwrap(),
+            scope: Scope::Full,
+            note: String::new(),
+            created_at: world.now(),
+            expires_at: world.now(),
+            revoked_at: None,
+        };
+        let mut tx = world.registry.db.begin().await.unwrap();
+        tx.conn().token_put(&token, &Digest([1; 32])).await.unwrap();
+        tx.commit().await.unwrap();
+        let refusal = world.apply(row.promotion_id).await.unwrap_err();
+        assert_eq!(refusal.unmet.len(), 1, "{refusal:?}");
+        assert!(refusal.unmet[0].reason.contains("service:ci, which person:fay owns"), "{refusal:?}");
     });
 }
 
