@@ -9,6 +9,7 @@
 //! - `storage`: SQL, one text for SQLite and PostgreSQL.
 //! - `snapshot`: what answers without a database.
 //! - `workflow`: the verbs, one transaction each.
+//! - `outward`: what the server calls by itself: receivers of notices.
 //! - `server`: HTTP.
 //! - `client`: typed calls, the stream, the verified chain.
 //! - `tui`: the terminal.
@@ -20,6 +21,8 @@ pub mod model;
 pub mod rules;
 pub mod wire;
 
+#[cfg(feature = "server")]
+pub mod outward;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "server")]

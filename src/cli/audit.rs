@@ -1,13 +1,15 @@
-//! `audit tail`, `audit verify`.
+//! `audit tail`, `audit verify`; the rest of `audit` is in `proof`.
 
 use super::context::Context;
 use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, line, note};
+use super::proof;
 use crate::client::{Client, Followed, follow, verify_all};
 use crate::model::{Action, Actor, AuditEvent, Timestamp};
 use crate::wire::world::ListAudit;
 use futures_util::StreamExt as _;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 /// The audit trail
 #[derive(Debug, clap::Subcommand)]
@@ -15,7 +17,21 @@ pub enum Audit {
     /// Print the newest events
     Tail(Tail),
     /// Verify the whole chain, also against what this machine saw before
-    Verify,
+    Verify(Verify),
+    Checkpoint(proof::CheckpointArgs),
+    Export(proof::Export),
+    Report(proof::Report),
+    AcceptHead(proof::AcceptHead),
+}
+
+/// Verify the whole chain, also against what this machine saw before
+#[derive(Debug, clap::Args)]
+pub struct Verify {
+    /// An export in place of the registry: nobody is asked
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+    #[command(flatten)]
+    pub signed: proof::Signed,
 }
 
 /// Print the newest events
@@ -43,23 +59,42 @@ pub struct Tail {
 
 impl Audit {
     pub async fn run(self, context: &Context) -> Done {
-        let client = context.client()?;
         match self {
-            Self::Tail(args) => args.run(context, client).await,
-            Self::Verify => verify(context, &client).await,
+            Self::Tail(args) => args.run(context, context.client()?).await,
+            Self::Verify(args) => args.run(context).await,
+            Self::Checkpoint(args) => args.run(context).await,
+            Self::Export(args) => args.run(context).await,
+            Self::Report(args) => args.run(context).await,
+            Self::AcceptHead(args) => args.run(context).await,
         }
     }
 }
 
-async fn verify(context: &Context, client: &Client) -> Done {
+impl Verify {
+    async fn run(self, context: &Context) -> Done {
+        match &self.export {
+            Some(export) => proof::verify_export(context, export, &self.signed),
+            None => verify(context, &context.client()?, &self.signed).await,
+        }
+    }
+}
+
+async fn verify(context: &Context, client: &Client, signed: &proof::Signed) -> Done {
+    let checkpoints = signed.read()?;
     let bar = progress();
     let verified = verify_all(client, Some(&context.pins()), |at, of| {
         bar.set_length(of);
-        bar.set_position(at);
+        bar.set_position(at.seq);
+        proof::compare(&checkpoints, at)
     })
     .await;
     bar.finish_and_clear();
     let verified = verified?;
+    if let Some(last) = checkpoints.keys().next_back().filter(|last| **last > verified.head.seq) {
+        let first = verified.head.seq + 1;
+        let why = format!("the audit chain is broken at #{first}: it was there when the checkpoint of #{last} was signed");
+        return Err(Failure::new(Exit::Integrity, why));
+    }
     if context.out.is_json() {
         return context.out.json(&serde_json::json!({
             "events": verified.events,

@@ -3,12 +3,13 @@
 use super::exit::Failure;
 use crate::clock::Clock;
 use crate::config;
+use crate::rules::note::Signer;
 use crate::snapshot::Pepper;
 use crate::storage::{Db, StorageError, meta};
 use crate::workflow::Registry;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The policy that `init` began with.
 pub const POLICY: &str = "policy.toml";
@@ -16,6 +17,12 @@ pub const POLICY: &str = "policy.toml";
 pub const DATABASE: &str = "registry.db";
 /// 64 hex digits: the secret under which units become pseudonyms.
 pub const PEPPER: &str = "unit-pepper";
+/// 64 hex digits: the secret that signs checkpoints and bundles.
+pub const SIGNING_KEY: &str = "signing-key";
+/// Kills, revocations and the like, noted beside the database.
+pub const JOURNAL: &str = "registry.journal";
+/// Held while a registry is served, so that no restore goes on under it.
+const LOCK: &str = "lock";
 /// The first admin's token.
 pub const ADMIN_TOKEN: &str = "admin-token";
 
@@ -79,7 +86,7 @@ pub async fn open_registry(dir: &Path, database: Option<&str>, pepper_file: Opti
         return Err(Failure::failed("the database has another schema than this program")
             .hint(format!("`countersign migrate {}` brings it up to date", dir.display())));
     }
-    let pepper = read_pepper(&pepper_file.map_or_else(|| dir.join(PEPPER), Path::to_path_buf))?;
+    let pepper = read_pepper(pepper_file.unwrap_or(&dir.join(PEPPER)))?;
     let mut tx = db.read().await.map_err(failed)?;
     let known = tx.conn().meta_get(meta::PEPPER_FINGERPRINT).await.map_err(failed)?;
     drop(tx);
@@ -100,15 +107,67 @@ pub async fn open_registry(dir: &Path, database: Option<&str>, pepper_file: Opti
     Registry::load(db, pepper, Clock::System).await.map_err(failed)
 }
 
+/// Says that this process serves the directory, until it is dropped. A directory that cannot be written is not held.
+///
+/// # Errors
+/// It is being put back.
+pub fn serving(dir: &Path) -> Result<Option<fs::File>, Failure> {
+    let Ok(file) = lock(dir) else { return Ok(None) };
+    match file.try_lock_shared() {
+        Err(fs::TryLockError::WouldBlock) => Err(Failure::failed(format!("{} is being put back", dir.display()))),
+        _ => Ok(Some(file)),
+    }
+}
+
+/// Holds a directory for this process alone.
+///
+/// # Errors
+/// It is being served.
+pub fn alone(dir: &Path) -> Result<fs::File, Failure> {
+    let file = lock(dir)?;
+    file.try_lock().map_err(|_| {
+        Failure::failed(format!("{} is being served, or put back by another process", dir.display())).hint("end the server first")
+    })?;
+    Ok(file)
+}
+
+fn lock(dir: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(dir.join(LOCK))
+}
+
 /// Reads 64 hex digits.
-fn read_pepper(path: &PathBuf) -> Result<Pepper, Failure> {
+fn read_pepper(path: &Path) -> Result<Pepper, Failure> {
+    read_secret(path, "unit pepper", "--pepper-file").map(Pepper)
+}
+
+/// The key that signs checkpoints, and whether it was made now: a directory from before there were any gets one. A file that is
+/// named must be there.
+///
+/// # Errors
+/// It cannot be read or made.
+pub fn signing_key(dir: &Path, file: Option<&Path>, clock: &Clock) -> Result<(Signer, bool), Failure> {
+    let own = dir.join(SIGNING_KEY);
+    let made = file.is_none() && !own.exists();
+    if made {
+        write_private(&own, &format!("{}\n", hex::encode(clock.bytes::<32>())))?;
+    }
+    let seed = read_secret(file.unwrap_or(&own), "signing key", "--signing-key-file")?;
+    Ok((Signer::new(&seed), made))
+}
+
+/// Reads 64 hex digits.
+fn read_secret(path: &Path, what: &str, flag: &str) -> Result<[u8; 32], Failure> {
     let text = fs::read_to_string(path).map_err(|why| {
         let missing = why.kind() == io::ErrorKind::NotFound;
-        let failure = Failure::failed(format!("failed to read the unit pepper {}: {why}", path.display()));
-        if missing { failure.hint("name the file with --pepper-file") } else { failure }
+        let failure = Failure::failed(format!("failed to read the {what} {}: {why}", path.display()));
+        if missing { failure.hint(format!("name the file with {flag}")) } else { failure }
     })?;
     let mut bytes = [0; 32];
     hex::decode_to_slice(text.trim(), &mut bytes)
         .map_err(|_| Failure::failed(format!("{} does not hold 64 hex digits", path.display())))?;
-    Ok(Pepper(bytes))
+    Ok(bytes)
 }

@@ -107,6 +107,7 @@ pub fn exit_of(code: Code) -> Exit {
         | Code::StatementMismatch
         | Code::Killed
         | Code::WrongState
+        | Code::ReadOnly
         | Code::PreconditionFailed
         | Code::NoHistory => Exit::Conflict,
         _ => Exit::Failed,

@@ -1,12 +1,13 @@
-//! `init DIR`: a policy, a database, the unit pepper, the first admin's token.
+//! `init DIR`: a policy, a database, the unit pepper, the signing key, the first admin's token.
 
 use super::context::Context;
-use super::directory::{self, ADMIN_TOKEN, DATABASE, PEPPER, POLICY};
+use super::directory::{self, ADMIN_TOKEN, DATABASE, PEPPER, POLICY, SIGNING_KEY};
 use super::exit::{Done, Failure};
 use super::output::note;
 use crate::clock::Clock;
 use crate::model::Actor;
 use crate::rules::access::Caller;
+use crate::rules::checkpoint::origin;
 use crate::rules::policy;
 use crate::snapshot::Pepper;
 use crate::storage::Db;
@@ -42,6 +43,8 @@ pub struct Init {
 pub struct Made {
     /// The admin's token; also in `DIR/admin-token`, mode 0600.
     pub admin_token: String,
+    /// The public key of its checkpoints.
+    pub key: String,
 }
 
 /// What a registry begins with.
@@ -53,7 +56,7 @@ struct Beginning<'a> {
     database: Option<&'a str>,
 }
 
-/// Makes policy, database, pepper and the admin's token in `dir`, all readable by their owner only.
+/// Makes policy, database, pepper, signing key and the admin's token in `dir`, all readable by their owner only.
 ///
 /// `policy` is the TOML to begin with, applied as the first event; `admin` the person who gets the token (`ana`).
 ///
@@ -83,6 +86,7 @@ pub async fn run(context: &Context, args: Init) -> Done {
     note(&format!("made a registry in {}", args.dir.display()));
     note(&format!("the token of person:{} (kept in {}):", args.admin, args.dir.join(ADMIN_TOKEN).display()));
     context.out.text(&made.admin_token)?;
+    note(&format!("its checkpoints are verified with the public key {}", made.key));
     note(&format!("next: countersign serve {}", args.dir.display()));
     Ok(())
 }
@@ -96,7 +100,7 @@ async fn begin(beginning: Beginning<'_>) -> Result<Made, Failure> {
     let Beginning { dir, policy, admin, .. } = beginning;
     let person: Actor = format!("person:{admin}").parse().map_err(|why| Failure::usage(format!("--admin {admin:?}: {why}")))?;
     policy::read(policy)?;
-    for file in [POLICY, PEPPER, ADMIN_TOKEN, DATABASE] {
+    for file in [POLICY, PEPPER, SIGNING_KEY, ADMIN_TOKEN, DATABASE] {
         if dir.join(file).exists() {
             return Err(Failure::usage(format!("{} holds a registry already; nothing was changed", dir.display())));
         }
@@ -105,7 +109,7 @@ async fn begin(beginning: Beginning<'_>) -> Result<Made, Failure> {
     let made = fill(&beginning, &person).await;
     if made.is_err() {
         // What was half made would only be in the way of the next try.
-        for file in [POLICY, PEPPER, ADMIN_TOKEN, DATABASE, "registry.db-wal", "registry.db-shm"] {
+        for file in [POLICY, PEPPER, SIGNING_KEY, ADMIN_TOKEN, DATABASE, "registry.db-wal", "registry.db-shm"] {
             let _ = fs::remove_file(dir.join(file));
         }
     }
@@ -118,6 +122,7 @@ async fn fill(beginning: &Beginning<'_>, person: &Actor) -> Result<Made, Failure
     let pepper = Pepper(clock.bytes());
     directory::write_private(&dir.join(PEPPER), &format!("{}\n", hex::encode(pepper.0)))?;
     directory::write_private(&dir.join(POLICY), policy)?;
+    let (signer, _) = directory::signing_key(dir, None, &clock)?;
     let own = directory::own_database(dir);
     let failed = |why| Failure::failed(format!("failed to make the database: {why}"));
     let db = Db::open(database.unwrap_or(&own)).await.map_err(failed)?;
@@ -130,8 +135,9 @@ async fn fill(beginning: &Beginning<'_>, person: &Actor) -> Result<Made, Failure
     let token = registry.run(&Caller::whole(person.clone()), None, CreateToken { body }).await?;
     let admin_token = token.answer.secret;
     directory::write_private(&dir.join(ADMIN_TOKEN), &format!("{admin_token}\n"))?;
+    let key = registry.snapshot.get().genesis().map(|genesis| signer.public(&origin(&genesis)).to_string()).unwrap_or_default();
     registry.db.close().await;
-    Ok(Made { admin_token })
+    Ok(Made { admin_token, key })
 }
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 
 #[cfg(feature = "tui")]
 mod audit;
+#[cfg(feature = "server")]
+mod backup;
+#[cfg(feature = "tui")]
+mod bundle;
 mod context;
 #[cfg(all(feature = "server", feature = "tui"))]
 pub mod demo;
@@ -32,9 +36,13 @@ mod policy;
 #[cfg(feature = "tui")]
 mod promote;
 #[cfg(feature = "tui")]
+mod proof;
+#[cfg(feature = "tui")]
 mod registry;
 #[cfg(feature = "tui")]
 mod resolve;
+#[cfg(feature = "server")]
+mod restore;
 #[cfg(feature = "tui")]
 mod review;
 #[cfg(feature = "tui")]
@@ -50,6 +58,8 @@ mod token;
 mod version;
 #[cfg(feature = "tui")]
 mod vote;
+#[cfg(feature = "tui")]
+mod webhook;
 
 use clap::Parser;
 use context::{Context, Globals};
@@ -88,6 +98,10 @@ enum Command {
     Serve(serve::Serve),
     #[cfg(feature = "server")]
     Migrate(migrate::Migrate),
+    #[cfg(feature = "server")]
+    Backup(backup::Backup),
+    #[cfg(feature = "server")]
+    Restore(restore::Restore),
     #[cfg(feature = "tui")]
     #[command(flatten)]
     Registry(registry::RegistryCommand),
@@ -147,6 +161,10 @@ async fn dispatch(context: &Context, command: Command) -> Done {
         Command::Serve(args) => serve::run(context, args).await,
         #[cfg(feature = "server")]
         Command::Migrate(args) => migrate::run(context, args).await,
+        #[cfg(feature = "server")]
+        Command::Backup(args) => backup::run(context, args).await,
+        #[cfg(feature = "server")]
+        Command::Restore(args) => restore::run(context, args).await,
         #[cfg(feature = "tui")]
         Command::Registry(command) => command.run(context).await,
         Command::Completions(args) => shell::completions(context, &args),

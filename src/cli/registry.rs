@@ -4,7 +4,7 @@ use super::context::Context;
 use super::exit::Done;
 use super::pointer::PlainAct;
 use super::version::Fate;
-use super::{audit, diff, draft, fragment, import, key, look, pointer, policy, promote, resolve, review, token, version, vote};
+use super::{audit, bundle, diff, draft, fragment, import, key, look, pointer, policy, promote, resolve, review, token, version, vote, webhook};
 use crate::model::Verdict;
 
 /// Commands that talk to a registry.
@@ -75,6 +75,9 @@ pub enum RegistryCommand {
     Resolve(resolve::Resolve),
     #[command(subcommand)]
     Audit(audit::Audit),
+    Export(bundle::Export),
+    #[command(subcommand)]
+    Webhook(webhook::WebhookCommand),
     #[command(subcommand)]
     Import(import::Import),
     #[command(subcommand)]
@@ -108,6 +111,8 @@ impl RegistryCommand {
             Self::Verdict(args) => args.run(context).await,
             Self::Resolve(args) => args.run(context).await,
             Self::Audit(args) => args.run(context).await,
+            Self::Export(args) => args.run(context).await,
+            Self::Webhook(args) => args.run(context).await,
             Self::Import(args) => args.run(context).await,
             Self::Keymap(args) => args.run(context),
             Self::Theme(args) => args.run(context),

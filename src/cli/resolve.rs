@@ -1,11 +1,13 @@
 //! `resolve`: what a unit gets, and why.
 
+use super::bundle;
 use super::context::Context;
 use super::exit::Done;
-use super::output::{Mark, Output, line, lines};
+use super::output::{Mark, Output, line, lines, note};
 use super::version::body_text;
 use crate::model::{Environment, KeyId, Resolution};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// Says what an application gets
 #[derive(Debug, clap::Args)]
@@ -21,10 +23,22 @@ pub struct Resolve {
     /// Say why, step by step
     #[arg(long)]
     pub explain: bool,
+    /// Ask this bundle in place of the registry: what a reader without a unit gets
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["unit", "explain"])]
+    pub bundle: Option<PathBuf>,
+    /// The public key that the bundle must be signed with, or a file of it
+    #[arg(long, value_name = "KEY", requires = "bundle")]
+    pub signed_by: Option<String>,
 }
 
 impl Resolve {
     pub async fn run(self, context: &Context) -> Done {
+        if let Some(file) = &self.bundle {
+            let signed = bundle::read(file, self.signed_by.as_deref())?;
+            let answer = bundle::resolve(&signed, &self.key, &self.env)?;
+            note(&format!("from a bundle of #{}, made {}", signed.bundle.seq, signed.bundle.made_at));
+            return context.out.answer(&answer, |out, answer| text(out, answer, false));
+        }
         let client = context.client()?;
         let unit = self.unit.as_deref();
         let answer = if self.explain {

@@ -1,10 +1,12 @@
 //! `serve DIR`: the server on a directory that `init` made.
 
 use super::context::Context;
-use super::directory::{self, POLICY};
+use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
 use crate::rules::canonical;
-use crate::server;
+use crate::rules::net::Range;
+use crate::server::{self, Outside};
+use crate::storage::Journal;
 use crate::workflow::Registry;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,18 @@ pub struct Serve {
     /// The unit pepper, instead of the directory's own
     #[arg(long, value_name = "FILE")]
     pub pepper_file: Option<PathBuf>,
+    /// The key that signs checkpoints and bundles, instead of the directory's own
+    #[arg(long, value_name = "FILE")]
+    pub signing_key_file: Option<PathBuf>,
+    /// Put signed checkpoints of the audit trail here, where whoever runs this server cannot rewrite them
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint_dir: Option<PathBuf>,
+    /// Addresses that receivers of notices may have beside public ones, like 10.1.0.0/16
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub webhook_allow: Vec<Range>,
+    /// Where kills and revocations are noted, best on another disk than the database; DIR/registry.journal unless given
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
 }
 
 /// A server that runs inside this process.
@@ -44,28 +58,82 @@ pub struct Running {
 /// # Errors
 /// A directory without a registry, a database that cannot be opened, an address that is taken.
 pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop: CancellationToken) -> Result<Running, Failure> {
-    start_with(dir, database, None, listen, stop).await
+    let args = Serve {
+        dir: dir.to_owned(),
+        listen,
+        database: database.map(str::to_owned),
+        pepper_file: None,
+        signing_key_file: None,
+        checkpoint_dir: None,
+        webhook_allow: Vec::new(),
+        journal: None,
+    };
+    start_with(&args, stop).await
 }
 
-async fn start_with(
-    dir: &Path,
-    database: Option<&str>,
-    pepper_file: Option<&Path>,
-    listen: SocketAddr,
-    stop: CancellationToken,
-) -> Result<Running, Failure> {
-    let registry = directory::open_registry(dir, database, pepper_file).await?;
+async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Failure> {
+    let (dir, listen) = (&args.dir, args.listen);
+    let lock = directory::serving(dir)?;
+    let registry = directory::open_registry(dir, args.database.as_deref(), args.pepper_file.as_deref()).await?;
+    let registry = remember(registry, &args.journal.clone().unwrap_or_else(|| dir.join(JOURNAL))).await;
     compare_policy(dir, &registry);
+    let outside = outside(args, &registry)?;
     let taken = |why: std::io::Error| Failure::failed(format!("failed to listen on {listen}: {why}"));
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let db = registry.db.clone();
     let task = tokio::spawn(async move {
-        server::serve(Arc::new(registry), listener, stop).await;
+        server::serve_with(Arc::new(registry), outside, listener, stop).await;
         db.close().await;
+        drop(lock);
         Ok(())
     });
     Ok(Running { address, task })
+}
+
+/// Takes the journal up. A database that is older than it was put back by somebody's hand: what it forgot is done again at once, and
+/// nothing else is changed until it is released. No fault of the journal's keeps a registry from serving.
+async fn remember(registry: Registry, path: &Path) -> Registry {
+    let journal = match Journal::open(path) {
+        Ok(journal) => journal,
+        Err(error) => {
+            tracing::error!(%error, journal = %path.display(), "no journal is kept: an older backup would bring killed prompts back");
+            return registry;
+        }
+    };
+    let registry = registry.with_journal(journal);
+    match registry.forgotten().await {
+        Ok(forgotten) if forgotten.is_empty() => {}
+        Ok(forgotten) => {
+            tracing::error!(
+                forgotten = forgotten.len(),
+                newest = forgotten.iter().map(|entry| entry.seq).max(),
+                "the database is older than its journal: what it forgot is done again, and it is read-only until released"
+            );
+            match registry.settle(&forgotten, "found older than its journal when it was served").await {
+                Ok(settled) => tracing::error!(?settled, "look at it, then: countersign restore DIR --release --rationale …"),
+                Err(refusal) => tracing::error!(%refusal, "what it forgot could not be done again"),
+            }
+        }
+        Err(error) => tracing::error!(%error, "the journal cannot be compared with the database"),
+    }
+    if let Err(error) = registry.catch_journal_up().await {
+        tracing::error!(%error, "the journal cannot be written");
+    }
+    registry
+}
+
+/// What the server proves itself with; a directory from before there were checkpoints gets a key.
+fn outside(args: &Serve, registry: &Registry) -> Result<Outside, Failure> {
+    let (signer, made) = directory::signing_key(&args.dir, args.signing_key_file.as_deref(), &registry.clock)?;
+    if let Some(folder) = args.checkpoint_dir.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::usage(format!("--checkpoint-dir {}: there is no such directory", folder.display())));
+    }
+    let outside = Outside { signer, checkpoint_dir: args.checkpoint_dir.clone(), webhook_allow: args.webhook_allow.clone() };
+    if made && let Ok(key) = outside.key(&registry.snapshot.get()) {
+        tracing::info!("made a signing key; checkpoints are verified with {key}");
+    }
+    Ok(outside)
 }
 
 /// A file that differs from the policy in force is said, and changes nothing.
@@ -88,7 +156,7 @@ pub async fn run(_context: &Context, args: Serve) -> Done {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = CancellationToken::new();
     let Running { address, mut task } =
-        start_with(&args.dir, args.database.as_deref(), args.pepper_file.as_deref(), args.listen, stop.clone()).await?;
+        start_with(&args, stop.clone()).await?;
     if !address.ip().is_loopback() {
         tracing::warn!("{address} is reachable from elsewhere, and tokens travel in clear: put TLS in front of it");
     }

@@ -1,8 +1,9 @@
 //! Calls about the audit trail.
 
+use super::transport::Download;
 use super::{Answer, Client};
 use crate::model::{AuditEvent, ChainHead};
-use crate::wire::world::ListAudit;
+use crate::wire::world::{AskReport, AuditKey, ExportAudit, ListAudit};
 use crate::wire::{Page, paths};
 
 impl Client {
@@ -10,6 +11,26 @@ impl Client {
     /// [`super::follow`].
     pub async fn audit(&self, ask: &ListAudit) -> Answer<Page<AuditEvent>> {
         self.get(&paths::audit(), ask).await
+    }
+
+    /// The head, signed: a note.
+    pub async fn audit_checkpoint(&self) -> Answer<String> {
+        self.text(&paths::audit_checkpoint()).await
+    }
+
+    /// The public key that signs checkpoints and bundles, as the server states it.
+    pub async fn audit_key(&self) -> Answer<AuditKey> {
+        self.get(&paths::audit_key(), &()).await
+    }
+
+    /// All events after a number, one a line, as they come. They are not verified here.
+    pub async fn audit_export(&self, ask: &ExportAudit) -> Answer<Download> {
+        self.download(&paths::audit_export(), ask).await
+    }
+
+    /// What came to serve in a time, who let it, and why, as CSV.
+    pub async fn audit_report(&self, ask: &AskReport) -> Answer<Download> {
+        self.download(&paths::audit_report(), ask).await
     }
 
     /// The newest link as the server states it.

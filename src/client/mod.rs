@@ -2,6 +2,7 @@
 //!
 //! One method a call, one file a resource. Every content that comes in is hashed again and refused on a mismatch.
 
+pub mod accept;
 mod audit;
 mod check;
 mod error;
@@ -18,12 +19,13 @@ pub mod stream;
 mod transport;
 mod verify;
 mod versions;
+mod webhooks;
 mod world;
 
 pub use error::ClientError;
 pub use pins::{Pin, Pins};
 pub use stream::{Followed, follow};
-pub use transport::{Client, ClientOptions, init_tls};
+pub use transport::{Client, ClientOptions, Download, init_tls};
 pub use verify::{Contact, Verified, VerifyError, contact, verify_all};
 
 /// What every call gives back.

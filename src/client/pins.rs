@@ -1,6 +1,6 @@
 //! What this machine remembers of each registry's chain: the last head that it hashed itself, by server URL.
 
-use crate::model::{ChainHead, Digest};
+use crate::model::{ChainHead, Digest, Timestamp};
 use crate::rules::canonical;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
@@ -17,6 +17,19 @@ pub struct Pin {
     pub from: u64,
     /// The last event that was hashed here.
     pub head: ChainHead,
+}
+
+/// Another chain that was taken for the true one, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub rationale: String,
+    /// What was remembered.
+    pub before: Option<Pin>,
+    /// What is remembered now.
+    pub now: Pin,
 }
 
 /// The folder of pins: one file a server, mode 0600.
@@ -54,10 +67,25 @@ impl Pins {
             }
             pin.from = pin.from.min(old.from);
         }
+        self.write(&pin)
+    }
+
+    /// Remembers a pin in place of whatever was remembered of its server; why stands in `accepted.ndjson` beside it.
+    pub fn replace(&self, pin: &Pin, why: &Accepted) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder).map_err(|e| named(&self.folder, &e))?;
+        let path = self.folder.join("accepted.ndjson");
+        let mut line = serde_json::to_vec(why)?;
+        line.push(b'\n');
+        let mut log = private().append(true).open(&path).map_err(|e| named(&path, &e))?;
+        log.write_all(&line).and_then(|()| log.sync_all()).map_err(|e| named(&path, &e))?;
+        self.write(pin)
+    }
+
+    fn write(&self, pin: &Pin) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder).map_err(|e| named(&self.folder, &e))?;
         let path = self.path(&pin.server);
         let fresh = path.with_extension(format!("{}.new", std::process::id()));
-        write_private(&fresh, &serde_json::to_vec_pretty(&pin)?).map_err(|e| named(&fresh, &e))?;
+        write_private(&fresh, &serde_json::to_vec_pretty(pin)?).map_err(|e| named(&fresh, &e))?;
         std::fs::rename(&fresh, &path).map_err(|e| named(&path, &e))
     }
 
@@ -70,12 +98,16 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn private() -> std::fs::OpenOptions {
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    options
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = private().write(true).truncate(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -83,7 +115,6 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Timestamp;
 
     fn pin(seq: u64, from: u64) -> Pin {
         let head = ChainHead { seq, event_id: Digest([u8::try_from(seq).unwrap(); 32]), at: Timestamp(1) };

@@ -131,6 +131,32 @@ impl Client {
         self.answer(self.inner.http.post(self.address(path)).json(body)).await
     }
 
+    /// `GET path` of a text.
+    pub(super) async fn text(&self, path: &str) -> Answer<String> {
+        let request = self.signed(self.inner.http.get(self.address(path))).timeout(self.inner.timeout);
+        let (status, bytes) = self.read(request.send().await.map_err(|e| self.broken(&e))?).await?;
+        if !(200..300).contains(&status) {
+            return Err(refused(status, &bytes));
+        }
+        String::from_utf8(bytes).map_err(|_| ClientError::Protocol("the answer is no text".into()))
+    }
+
+    /// `GET path?query` of something long: its body has no time limit, each piece of it has.
+    pub(super) async fn download(&self, path: &str, query: &(impl Serialize + Sync)) -> Answer<Download> {
+        let request = self.signed(self.inner.http.get(self.address(path)).query(query));
+        let sent = tokio::time::timeout(self.inner.timeout, request.send()).await;
+        let response = sent.map_err(|_| self.too_late())?.map_err(|e| self.broken(&e))?;
+        if response.status().is_success() {
+            return Ok(Download { client: self.clone(), response });
+        }
+        let (status, bytes) = self.read(response).await?;
+        Err(refused(status, &bytes))
+    }
+
+    fn too_late(&self) -> ClientError {
+        ClientError::Timeout { seconds: self.inner.timeout.as_secs() }
+    }
+
     /// Opens an event stream: the response once its head has come; its body has no time limit.
     pub(super) async fn open_stream(&self, path: &str, query: &(impl Serialize + Sync)) -> Answer<reqwest::Response> {
         let request = self.inner.http.get(self.address(path)).query(query).header("accept", "text/event-stream");
@@ -184,6 +210,22 @@ impl Client {
             return ClientError::Refused(format!("this cannot be sent: {}", chain_of(error)));
         }
         ClientError::Unreachable { server: self.inner.base.clone(), why: chain_of(error) }
+    }
+}
+
+/// A long answer on its way.
+#[derive(Debug)]
+pub struct Download {
+    client: Client,
+    response: reqwest::Response,
+}
+
+impl Download {
+    /// The next piece; none at the end, and only there: what breaks off is an error.
+    pub async fn next(&mut self) -> Answer<Option<Vec<u8>>> {
+        let piece = tokio::time::timeout(self.client.inner.timeout, self.response.chunk()).await;
+        let piece = piece.map_err(|_| self.client.too_late())?.map_err(|e| self.client.broken(&e))?;
+        Ok(piece.map(|bytes| bytes.to_vec()))
     }
 }
 

@@ -127,7 +127,7 @@ async fn genesis(client: &Client) -> Result<Option<Digest>, VerifyError> {
 }
 
 /// Verifies every event after `head`, each shown to `seen`.
-async fn to_the_end(
+pub(super) async fn to_the_end(
     client: &Client,
     mut head: ChainHead,
     mut seen: impl FnMut(&ChainHead) -> Result<(), VerifyError>,
@@ -147,11 +147,11 @@ async fn to_the_end(
 
 /// Verifies the whole chain from #1, also against what this machine saw before, and remembers its head.
 ///
-/// `progress` gets the number of the event just verified and the number that the registry states.
+/// `seen` gets each link just verified and the number that the registry states; what it finds broken is.
 pub async fn verify_all(
     client: &Client,
     pins: Option<&Pins>,
-    mut progress: impl FnMut(u64, u64),
+    mut seen: impl FnMut(&ChainHead, u64) -> Result<(), Break>,
 ) -> Result<Verified, VerifyError> {
     let pinned = match pins {
         Some(pins) => pins.get(client.base_url())?,
@@ -163,7 +163,7 @@ pub async fn verify_all(
         if at.seq == 1 {
             genesis = Some(at.event_id);
         }
-        progress(at.seq, stated.seq);
+        seen(at, stated.seq).map_err(VerifyError::Broken)?;
         as_pinned(pinned.as_ref(), at)
     })
     .await?;

@@ -1,7 +1,10 @@
 //! Calls about the world: environments, the policy, who the caller is.
 
-use super::{Answer, Client};
+use super::{Answer, Client, ClientError};
+use crate::model::bundle::SignedBundle;
 use crate::model::{Environment, EnvironmentRule, KeyId};
+use crate::rules::bundle;
+use crate::rules::note::PublicKey;
 use crate::wire::paths;
 use crate::wire::people::Me;
 use crate::wire::world::{ApplyPolicy, AskPolicy, PolicyText, World};
@@ -10,6 +13,16 @@ impl Client {
     /// Environments in the policy's order, the registry's name, its genesis.
     pub async fn world(&self) -> Answer<World> {
         self.get(&paths::environments(), &()).await
+    }
+
+    /// What an environment serves, whole and signed; checked, with the registry's own word for its key unless one is given.
+    pub async fn bundle(&self, environment: &Environment, key: Option<&PublicKey>) -> Answer<SignedBundle> {
+        let signed: SignedBundle = self.get(&paths::bundle(environment), &()).await?;
+        bundle::check(&signed, key).map_err(ClientError::Integrity)?;
+        if signed.bundle.environment != *environment {
+            return Err(ClientError::Integrity(format!("asked for {environment}, got {}", signed.bundle.environment)));
+        }
+        Ok(signed)
     }
 
     /// Who the caller is.

@@ -75,6 +75,16 @@ words! {
         ContractRegister = "contract.register",
         /// Personal data was erased.
         PrivacyErase = "privacy.erase",
+        /// The database was put back from an older state.
+        RegistryRestore = "registry.restore",
+        /// A registry that was put back may be changed again.
+        RegistryRelease = "registry.release",
+        /// A receiver of notices was named.
+        WebhookCreate = "webhook.create",
+        /// A receiver of notices was taken away.
+        WebhookDelete = "webhook.delete",
+        /// Notices that were given up are sent again.
+        WebhookRetry = "webhook.retry",
         /// A protected act was refused.
         AccessDenied = "access.denied",
         /// Confidential text was read.
@@ -82,7 +92,7 @@ words! {
     }
 }
 
-/// What an event is about: `key:…`, `digest:sha256:…`, `promotion:…`, `policy:…`, `token:…`, `experiment:…`, `fragment:…`, `contract:…`.
+/// What an event is about: `key:…`, `digest:sha256:…`, `promotion:…`, `policy:…`, `token:…`, `experiment:…`, `fragment:…`, `contract:…`, `registry:sha256:…`, `webhook:…`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Subject(pub String);

@@ -2,6 +2,7 @@
 
 pub mod approval;
 pub mod audit;
+pub mod bundle;
 pub mod diff;
 pub mod experiment;
 pub mod explain;
@@ -15,11 +16,13 @@ pub mod policy;
 pub mod promotion;
 pub mod readiness;
 pub mod refusal;
+pub mod restraint;
 pub mod time;
 pub mod token;
 pub mod variable;
 pub mod variant;
 pub mod version;
+pub mod webhook;
 
 pub use approval::{Approval, Verdict};
 pub use audit::{Action, AuditEvent, ChainHead, Subject};

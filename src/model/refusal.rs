@@ -36,6 +36,8 @@ words! {
         Killed = "killed",
         /// The state does not allow it (409).
         WrongState = "wrong_state",
+        /// The registry was put back and is not released yet (409).
+        ReadOnly = "read_only",
         /// The expected count or revision differs (412).
         PreconditionFailed = "precondition_failed",
         /// Requirements are not met; `unmet` lists them (409).

@@ -118,6 +118,8 @@ pub enum Need {
     Policy,
     /// Make or revoke tokens of others (one's own: no right is needed).
     Tokens,
+    /// Name, list and take away receivers of notices.
+    Webhooks,
     /// See unit hashes of others.
     Privacy,
 }
@@ -155,6 +157,7 @@ impl Need {
         Self::KeyAdmin,
         Self::Policy,
         Self::Tokens,
+        Self::Webhooks,
         Self::Privacy,
     ];
 
@@ -177,7 +180,7 @@ impl Need {
             Self::CloseReview | Self::Quarantine => &[Approver, Oncall],
             Self::Report => &[Evaluator],
             Self::CreateKey => &[Admin, Importer],
-            Self::KeyAdmin | Self::Policy | Self::Tokens => &[Admin],
+            Self::KeyAdmin | Self::Policy | Self::Tokens | Self::Webhooks => &[Admin],
             Self::Privacy => &[Privacy],
         }
     }
@@ -222,6 +225,7 @@ impl fmt::Display for Need {
             Self::KeyAdmin => "change a key",
             Self::Policy => "change the policy",
             Self::Tokens => "manage tokens of others",
+            Self::Webhooks => "manage receivers of notices",
             Self::Privacy => "see unit hashes",
         })
     }

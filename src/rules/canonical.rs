@@ -34,6 +34,21 @@ pub fn sha256(bytes: &[u8]) -> Digest {
     Digest(sha2::Sha256::digest(bytes).into())
 }
 
+/// SHA-256 of bytes that come piece by piece.
+#[derive(Debug, Default)]
+pub struct Hashing(sha2::Sha256);
+
+impl Hashing {
+    /// The next piece.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+    /// The digest of all pieces.
+    pub fn end(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 /// SHA-256 of the canonical JSON of plain data.
 pub fn digest_of(data: &impl Serialize) -> Digest {
     sha256(&canonical(data))

@@ -2,15 +2,22 @@
 
 pub mod access;
 pub mod bucketing;
+pub mod bundle;
 pub mod canonical;
 pub mod chain;
+pub mod checkpoint;
 pub mod content;
 pub mod hidden;
+pub mod net;
+pub mod note;
+pub mod notice;
 pub mod policy;
 pub mod promotion;
 pub mod prose;
 pub mod readiness;
+pub mod report;
 pub mod resolution;
+pub mod restraint;
 pub mod rollout;
 pub mod statement;
 pub mod structure;

@@ -1,10 +1,17 @@
 //! What the server does by itself: keeps the snapshot true, lets old promotions expire, forgets old answers.
 
+use super::outside::Outside;
+use crate::outward::Post;
+use crate::outward::webhooks::Sender;
 use crate::snapshot::{self, Snapshot, SnapshotCell};
 use crate::storage::StorageError;
 use crate::workflow::{ExpirePromotions, Registry};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,14 +22,24 @@ const REFRESH: Duration = Duration::from_secs(1);
 const EXPIRE: Duration = Duration::from_secs(30);
 /// How often answers that are kept for retries are looked through for those that are too old.
 const FORGET: Duration = Duration::from_mins(10);
+/// How long commits are gathered before receivers are told of them.
+const GATHER: Duration = Duration::from_millis(200);
+/// How often a checkpoint is put where its operator cannot rewrite it, when there is a newer head.
+const CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// Starts the jobs; they end with `shutdown`.
-pub fn start(registry: Arc<Registry>, shutdown: &CancellationToken) -> TaskTracker {
+pub fn start(registry: Arc<Registry>, outside: &Arc<Outside>, shutdown: &CancellationToken) -> TaskTracker {
     let tracker = TaskTracker::new();
     let refreshed = registry.clone();
     tracker.spawn(every(REFRESH, shutdown.clone(), move || refresh(refreshed.clone())));
     let forgetting = registry.clone();
     tracker.spawn(every(FORGET, shutdown.clone(), move || forget(forgetting.clone())));
+    if let Some(folder) = outside.checkpoint_dir.clone() {
+        let (proven, outside, last) = (registry.clone(), outside.clone(), Arc::new(AtomicU64::new(0)));
+        let push = move || push_checkpoint(proven.clone(), outside.clone(), folder.clone(), last.clone());
+        tracker.spawn(every(CHECKPOINT, shutdown.clone(), push));
+    }
+    tracker.spawn(send_notices(registry.clone(), outside.clone(), shutdown.clone()));
     tracker.spawn(every(EXPIRE, shutdown.clone(), move || expire(registry.clone())));
     tracker.close();
     tracker
@@ -73,6 +90,53 @@ async fn reload(registry: &Registry, take: impl Fn(&SnapshotCell, Snapshot)) -> 
     registry.wake.send_replace(seq);
     tracing::info!(seq, "loaded the snapshot anew");
     Ok(())
+}
+
+/// Tells receivers of notices what happened, soon after each commit.
+async fn send_notices(registry: Arc<Registry>, outside: Arc<Outside>, shutdown: CancellationToken) {
+    let sender = Sender::new(registry.db.clone(), registry.clock.clone(), Post::new(&outside.webhook_allow));
+    let (mut wake, mut tasks) = (registry.wake.subscribe(), JoinSet::new());
+    let next = async |wake: &mut watch::Receiver<u64>| {
+        let _ = tokio::time::timeout(REFRESH, wake.changed()).await;
+        // Commits come in bursts: one round takes them all.
+        tokio::time::sleep(GATHER).await;
+    };
+    while let Some(()) = shutdown.run_until_cancelled(next(&mut wake)).await {
+        if let Err(error) = sender.round(&mut tasks).await {
+            tracing::warn!(%error, "notices wait");
+        }
+    }
+    // What is being sent is sent again after the next start, under the same id.
+    tasks.shutdown().await;
+}
+
+/// Writes a checkpoint of a newer head into a file of its own, which is never written again.
+async fn push_checkpoint(registry: Arc<Registry>, outside: Arc<Outside>, folder: PathBuf, last: Arc<AtomicU64>) {
+    let snapshot = registry.snapshot.get();
+    let Ok((head, note)) = outside.checkpoint(&snapshot, None) else { return };
+    if head.seq == last.load(Ordering::Relaxed) {
+        return;
+    }
+    let file = folder.join(format!("{:012}-{}.checkpoint", head.seq, head.event_id.short()));
+    let written = tokio::task::spawn_blocking(move || write_once(&file, note.as_bytes())).await;
+    match written.unwrap_or_else(|why| Err(std::io::Error::other(why))) {
+        Ok(()) => last.store(head.seq, Ordering::Relaxed),
+        Err(error) => tracing::error!(%error, seq = head.seq, folder = %folder.display(), "failed to put a checkpoint"),
+    }
+}
+
+/// Makes a file, down to the disk. One that is there is never written again: it must be the same, as the same head gives the same
+/// note.
+fn write_once(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    match std::fs::OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(mut made) => made.write_all(bytes).and_then(|()| made.sync_all()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => match std::fs::read(file)? {
+            there if there == bytes => Ok(()),
+            _ => Err(std::io::Error::other("a file of that name says something else")),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 async fn forget(registry: Arc<Registry>) {

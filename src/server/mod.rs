@@ -7,9 +7,12 @@ mod extract;
 mod handlers;
 mod jobs;
 mod middleware;
+mod outside;
 mod pages;
 mod respond;
 pub mod router;
+
+pub use outside::Outside;
 
 use crate::workflow::Registry;
 use std::sync::Arc;
@@ -21,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 pub struct App {
     /// The registry.
     pub registry: Arc<Registry>,
+    /// What it proves itself with.
+    pub outside: Arc<Outside>,
     /// Ends streams and jobs.
     pub shutdown: CancellationToken,
 }
@@ -31,10 +36,18 @@ impl axum::extract::FromRef<App> for Arc<Registry> {
     }
 }
 
-/// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most).
+/// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most). It signs
+/// with a key that ends with it.
 pub async fn serve(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken) {
-    let jobs = jobs::start(registry.clone(), &shutdown);
-    let app = App { registry, shutdown: shutdown.clone() };
+    let outside = Outside::passing(&registry.clock);
+    serve_with(registry, outside, listener, shutdown).await;
+}
+
+/// The same with what it proves itself with.
+pub async fn serve_with(registry: Arc<Registry>, outside: Outside, listener: TcpListener, shutdown: CancellationToken) {
+    let outside = Arc::new(outside);
+    let jobs = jobs::start(registry.clone(), &outside, &shutdown);
+    let app = App { registry, outside, shutdown: shutdown.clone() };
     accept::accept(listener, router::router(app), shutdown).await;
     jobs.wait().await;
 }

@@ -1,7 +1,8 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
 use super::handlers::{
-    audit, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, resolve, stream, versions, world,
+    audit, feeds, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, proofs, report, resolve, stream,
+    versions, webhooks, world,
 };
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};
@@ -71,6 +72,12 @@ routes! {
     post   TOKENS,              Verb(Need::Tokens)       => people::create;
     delete TOKEN,               Verb(Need::Tokens)       => people::revoke;
 
+    get    WEBHOOKS,            Read(Need::Webhooks)     => webhooks::list;
+    post   WEBHOOKS,            Verb(Need::Webhooks)     => webhooks::create;
+    delete WEBHOOK,             Verb(Need::Webhooks)     => webhooks::delete;
+    get    WEBHOOK_DELIVERIES,  Read(Need::Webhooks)     => webhooks::deliveries;
+    post   WEBHOOK_RETRY,       Verb(Need::Webhooks)     => webhooks::retry;
+
     get    KEYS,                Read(Need::Read)         => keys::list;
     post   KEYS,                Verb(Need::CreateKey)    => keys::create;
     get    KEY,                 Read(Need::Read)         => keys::show;
@@ -127,6 +134,11 @@ routes! {
 
     get    AUDIT,               Read(Need::Audit)        => audit::list;
     get    AUDIT_HEAD,          Read(Need::Audit)        => audit::head;
+    get    AUDIT_CHECKPOINT,    Read(Need::Audit)        => proofs::checkpoint;
+    get    AUDIT_KEY,           Read(Need::Audit)        => proofs::key;
+    get    AUDIT_EXPORT,        Read(Need::Audit)        => feeds::export;
+    get    AUDIT_REPORT,        Read(Need::Audit)        => report::report;
+    get    BUNDLE,              Read(Need::Resolve)      => proofs::bundle;
     get    STREAM,              Known                    => stream::follow;
 }
 

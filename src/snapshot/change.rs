@@ -19,6 +19,8 @@ pub enum Change {
     Quarantine(KeyId, Digest, bool),
     /// A token was made or revoked.
     Token(Box<HeldToken>),
+    /// Why nothing may be changed; none where all may.
+    ReadOnly(Option<Arc<str>>),
 }
 
 /// Numbers of the commits that last changed what serves, by environment and everywhere.
@@ -74,7 +76,7 @@ impl Snapshot {
             Change::Quarantine(id, ..) if open(id) => self.moved.everywhere = seq,
             Change::Policy(..) => self.moved.everywhere = seq,
             // A content serves by what names it.
-            Change::Pointer(_) | Change::Key(_) | Change::Quarantine(..) | Change::Content(_) | Change::Token(_) => {}
+            Change::Pointer(_) | Change::Key(_) | Change::Quarantine(..) | Change::Content(_) | Change::Token(_) | Change::ReadOnly(_) => {}
         }
     }
 
@@ -83,6 +85,10 @@ impl Snapshot {
             Change::Policy(policy, digest) => {
                 self.policy = policy;
                 self.policy_digest = digest;
+                None
+            }
+            Change::ReadOnly(why) => {
+                self.read_only = why;
                 None
             }
             Change::Token(held) => {

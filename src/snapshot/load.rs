@@ -24,6 +24,7 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
     if let Some(name) = conn.meta_get(crate::storage::meta::NAME).await? {
         snapshot.name = name.into();
     }
+    snapshot.read_only = conn.meta_get(crate::storage::meta::READ_ONLY).await?.filter(|why| !why.is_empty()).map(Into::into);
     if let Some(row) = conn.policy_get().await? {
         let read = policy::read(&row.source).map_err(|why| StorageError::Corrupt(format!("the policy in force: {why}")))?;
         snapshot.policy = Arc::new(read);

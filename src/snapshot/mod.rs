@@ -91,6 +91,7 @@ pub struct Snapshot {
     pub(crate) moved: change::Moved,
     pub(crate) genesis: Option<Digest>,
     pub(crate) name: Arc<str>,
+    pub(crate) read_only: Option<Arc<str>>,
 }
 
 impl Snapshot {
@@ -107,6 +108,7 @@ impl Snapshot {
             moved: change::Moved::default(),
             genesis: None,
             name: "countersign".into(),
+            read_only: None,
         }
     }
     /// The policy in force.
@@ -152,6 +154,10 @@ impl Snapshot {
     /// The registry's name, for people.
     pub fn name(&self) -> &str {
         &self.name
+    }
+    /// Why nothing may be changed that does not hold back: the registry was put back and is not released yet.
+    pub fn read_only(&self) -> Option<&str> {
+        self.read_only.as_deref()
     }
     /// The secret under which units become pseudonyms.
     pub fn pepper(&self) -> &Pepper {

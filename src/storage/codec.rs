@@ -4,6 +4,7 @@ use crate::model::{
     Act, Action, Actor, BasisPoints, Digest, Environment, ExperimentState, Format, GateStatus, KeyId, KillReason, PromotionKind,
     PromotionState, Scope, Timestamp, UnitType, Verdict, VersionState,
 };
+use crate::model::webhook::{DeliveryState, Shape};
 use serde::{Serialize, de::DeserializeOwned};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -66,6 +67,8 @@ text_column!(
     UnitType,
     ExperimentState,
     Format,
+    DeliveryState,
+    Shape,
     Id
 );
 

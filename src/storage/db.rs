@@ -178,6 +178,27 @@ impl Db {
         Ok(Self::Sqlite { read, write, reserve })
     }
 
+    /// Opens a SQLite file to look at it: nothing is written, not even beside it.
+    pub fn look(path: &Path) -> Self {
+        let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(Duration::from_secs(5));
+        let pool = || SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
+        Self::Sqlite { read: pool(), write: pool(), reserve: Reserve::beside(path) }
+    }
+
+    /// Writes a copy of the database as it is at one moment, while others go on writing; a SQLite file down to the disk.
+    ///
+    /// # Errors
+    /// The file is there already, the disk is full, or the engine is another.
+    pub async fn copy_to(&self, path: &Path) -> Result<(), StorageError> {
+        let Self::Sqlite { read, .. } = self else {
+            return Err(StorageError::Other("PostgreSQL is copied by its own tools".into()));
+        };
+        let file = |e: std::io::Error| StorageError::Unavailable(format!("{}: {e}", path.display()));
+        make_private(path).map_err(file)?;
+        sqlx::query("VACUUM INTO $1").bind(path.display().to_string()).execute(read).await?;
+        std::fs::File::open(path).and_then(|copy| copy.sync_all()).map_err(file)
+    }
+
     /// Which engine this is.
     pub fn engine(&self) -> Engine {
         match self {

@@ -13,11 +13,14 @@ pub(super) const BEGIN_READ_SQLITE: &str = "BEGIN";
 pub(super) const BEGIN_READ_POSTGRES: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Version, name, text. A migration that was released never changes.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "registry", include_str!("migrations/0001_registry.sql")), (4, "people", include_str!("migrations/0004_people.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "registry", include_str!("migrations/0001_registry.sql")),
+    (4, "people", include_str!("migrations/0004_people.sql")),
+    (5, "webhooks", include_str!("migrations/0005_webhooks.sql")),
+];
 
 /// The version that a migrated database has.
-pub(super) const NEWEST: i64 = 4;
+pub(super) const NEWEST: i64 = 5;
 
 /// The lines of `sql` that stand for `engine`: `--@sqlite` or `--@postgres` to the next `--@` line stand for that one only.
 fn for_engine(sql: &str, engine: Engine) -> String {

@@ -20,6 +20,7 @@ const LIST: &str = concat!(
     " FROM fragment f WHERE f.name > $1 OR (f.name = $1 AND (f.created_at < $2 OR (f.created_at = $2 AND f.fragment_id < $3))) \
      ORDER BY f.name, f.created_at DESC, f.fragment_id DESC LIMIT $4"
 );
+const AFTER: &str = concat!("SELECT ", columns!(), " FROM fragment f WHERE f.digest > $1 ORDER BY f.digest LIMIT $2");
 const NEWEST: &str =
     concat!("SELECT ", columns!(), " FROM fragment f WHERE f.name = $1 ORDER BY f.created_at DESC, f.fragment_id DESC LIMIT 1");
 const OF_VERSION: &str = concat!(
@@ -33,7 +34,7 @@ const PIN_AUTHORS: &str = "SELECT DISTINCT f.author FROM version_fragment p JOIN
 const USERS: &str = "SELECT p.digest, p.fragment_digest FROM version_fragment p WHERE p.name = $1 AND p.digest > $2 \
     ORDER BY p.digest LIMIT $3";
 
-pub(super) const ALL: &[&str] = &[GET, PUT, LIST, NEWEST, OF_VERSION, PIN, PIN_AUTHORS, USERS];
+pub(super) const ALL: &[&str] = &[GET, PUT, LIST, AFTER, NEWEST, OF_VERSION, PIN, PIN_AUTHORS, USERS];
 
 decode!(Fragment, r => {
     let body: Vec<u8> = r.try_get("body")?;
@@ -61,6 +62,11 @@ impl Conn<'_> {
     /// One revision by its digest.
     pub async fn fragment_get(&mut self, digest: &Digest) -> Result<Option<Fragment>, StorageError> {
         row!(self, GET, digest)
+    }
+
+    /// Revisions after a digest, by digest (`None`: from the first).
+    pub async fn fragment_after(&mut self, after: Option<Digest>, most: u32) -> Result<Vec<Fragment>, StorageError> {
+        rows!(self, AFTER, after.map_or(String::new(), |digest| digest.to_string()), limit(most))
     }
 
     /// Adds a revision.

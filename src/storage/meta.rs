@@ -12,6 +12,8 @@ pub(super) const ALL: &[&str] = &[GET, PUT];
 pub const NAME: &str = "name";
 /// Fingerprint of the pepper: a server with another one refuses to start.
 pub const PEPPER_FINGERPRINT: &str = "pepper_fingerprint";
+/// Why nothing may be changed; empty or missing where all may.
+pub const READ_ONLY: &str = "read_only";
 
 impl Conn<'_> {
     /// A value by its name.

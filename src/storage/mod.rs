@@ -19,6 +19,7 @@ mod error;
 mod experiments;
 mod fragments;
 mod idempotency;
+mod journal;
 mod keys;
 pub mod meta;
 mod outbox;
@@ -30,19 +31,23 @@ mod servable;
 mod tokens;
 mod verdicts;
 mod versions;
+mod webhooks;
 
 pub use approvals::Vote;
 pub use audit::{AuditFilter, Direction};
 pub use db::{Conn, Db, Engine, Tx};
 pub use error::StorageError;
 pub use fragments::FragmentPin;
+pub use journal::{Journal, read_journal};
 pub use idempotency::{IdempotencyScope, StoredAnswer};
 pub use keys::{KeyFilter, KeyPattern, KeySummary};
+pub use outbox::OutboxRow;
 pub use pointers::PointerFilter;
 pub use policy::PolicyRow;
 pub use promotions::{PromotionFilter, ReachedFull};
 pub use servable::ServableRow;
 pub use tokens::StoredToken;
+pub use webhooks::StoredWebhook;
 
 /// Every static statement, so that a test can PREPARE all of them on both engines.
 pub const STATEMENTS: &[&[&str]] = &[
@@ -61,4 +66,5 @@ pub const STATEMENTS: &[&[&str]] = &[
     tokens::ALL,
     verdicts::ALL,
     versions::ALL,
+    webhooks::ALL,
 ];

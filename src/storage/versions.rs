@@ -35,6 +35,7 @@ const QUARANTINE_SET: &str =
     "UPDATE version SET quarantined_by = $2, quarantine_reason = $3, quarantined_at = $4 WHERE digest = $1";
 const QUARANTINED: &str = "SELECT digest FROM version WHERE quarantined_at IS NOT NULL ORDER BY digest";
 const CONTENT: &str = "SELECT content FROM version WHERE digest = $1";
+const CONTENTS: &str = "SELECT digest, content FROM version WHERE digest > $1 ORDER BY digest LIMIT $2";
 const AUTHOR_ADD: &str = "INSERT INTO version_author (digest, author) VALUES ($1, $2) ON CONFLICT (digest, author) DO NOTHING";
 const AUTHOR_LIST: &str = "SELECT author FROM version_author WHERE digest = $1";
 const VARIABLE_PUT: &str = "INSERT INTO variable (variable_id, digest, position, name, type, required, \"default\") \
@@ -54,6 +55,7 @@ pub(super) const ALL: &[&str] = &[
     QUARANTINE_SET,
     QUARANTINED,
     CONTENT,
+    CONTENTS,
     AUTHOR_ADD,
     AUTHOR_LIST,
     VARIABLE_PUT,
@@ -198,6 +200,11 @@ impl Conn<'_> {
     pub async fn content_get(&mut self, digest: &Digest) -> Result<Option<Vec<u8>>, StorageError> {
         let found: Option<(Vec<u8>,)> = row!(self, CONTENT, digest)?;
         Ok(found.map(|(bytes,)| bytes))
+    }
+
+    /// Contents after a digest, by digest (`None`: from the first).
+    pub async fn content_after(&mut self, after: Option<Digest>, most: u32) -> Result<Vec<(Digest, Vec<u8>)>, StorageError> {
+        rows!(self, CONTENTS, after.map_or(String::new(), |digest| digest.to_string()), limit(most))
     }
 
     /// Records another author of the same content; whether they are new.

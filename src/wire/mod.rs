@@ -11,6 +11,7 @@ pub mod problem;
 pub mod promotions;
 pub mod stream;
 pub mod versions;
+pub mod webhooks;
 pub mod world;
 
 pub use page::Page;

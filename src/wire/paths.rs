@@ -108,10 +108,28 @@ paths! {
     AUDIT = "/v1/audit" => audit();
     /// The chain's head.
     AUDIT_HEAD = "/v1/audit/head" => audit_head();
+    /// The head, signed.
+    AUDIT_CHECKPOINT = "/v1/audit/checkpoint" => audit_checkpoint();
+    /// The key that signs.
+    AUDIT_KEY = "/v1/audit/key" => audit_key();
+    /// All events, one a line.
+    AUDIT_EXPORT = "/v1/audit/export" => audit_export();
+    /// What came to serve, who let it, and why, as CSV.
+    AUDIT_REPORT = "/v1/audit/report" => audit_report();
+    /// What an environment serves, whole and signed.
+    BUNDLE = "/v1/environments/{environment}/bundle" => bundle(environment: &Environment);
     /// Live events.
     STREAM = "/v1/stream" => stream();
     /// Tokens.
     TOKENS = "/v1/tokens" => tokens();
+    /// Receivers of notices.
+    WEBHOOKS = "/v1/webhooks" => webhooks();
+    /// One receiver.
+    WEBHOOK = "/v1/webhooks/{webhook_id}" => webhook(webhook_id: Uuid);
+    /// What it has not taken.
+    WEBHOOK_DELIVERIES = "/v1/webhooks/{webhook_id}/deliveries" => webhook_deliveries(webhook_id: Uuid);
+    /// Send again what was given up.
+    WEBHOOK_RETRY = "/v1/webhooks/{webhook_id}/retry" => webhook_retry(webhook_id: Uuid);
     /// One token.
     TOKEN = "/v1/tokens/{token_id}" => token(token_id: &str);
     /// OFREP: every key that the caller may resolve, in the environment of its token.

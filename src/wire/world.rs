@@ -104,3 +104,32 @@ pub struct ListAudit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
+
+/// GET /v1/audit/key
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditKey {
+    /// The public key of checkpoints and bundles, `NAME+HEX+BASE64` (C2SP signed-note).
+    pub key: String,
+}
+
+/// GET /v1/audit/export query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportAudit {
+    /// Only events after this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+/// GET /v1/audit/report query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskReport {
+    /// The first moment.
+    pub from: crate::model::Timestamp,
+    /// The first moment after.
+    pub to: crate::model::Timestamp,
+    /// Only here; all protected environments and their safe defaults unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<crate::model::Environment>,
+}

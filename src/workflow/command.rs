@@ -5,9 +5,9 @@ use crate::clock::Clock;
 use crate::model::audit::AuditBody;
 use crate::model::{Action, AuditEvent, ChainHead, Code, Digest, Policy, Refusal, Subject, Timestamp};
 use crate::rules::access::Caller;
-use crate::rules::chain;
+use crate::rules::{chain, restraint};
 use crate::snapshot::{Change, Meter, Snapshot, SnapshotCell};
-use crate::storage::{Conn, Db, IdempotencyScope, StorageError, StoredAnswer, Tx};
+use crate::storage::{Conn, Db, IdempotencyScope, Journal, StorageError, StoredAnswer, Tx};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -30,6 +30,8 @@ pub struct Registry {
     pub clock: Clock,
     /// How much pointers are used.
     pub meter: Arc<Meter>,
+    /// Where restraints are noted beside the database; none in a registry that keeps no such file.
+    pub journal: Option<Arc<Journal>>,
 }
 
 /// A request that may be sent again: the same body gets the first answer, another one is refused.
@@ -61,7 +63,7 @@ pub struct Answered<A> {
 /// A committed verb: its answer, and what is to be published.
 struct Committed<A> {
     answered: Answered<A>,
-    publish: Option<(ChainHead, Vec<Change>)>,
+    publish: Option<(AuditEvent, Vec<Change>)>,
 }
 
 /// Why a verb was not done, and the attempt that is to be recorded.
@@ -106,8 +108,9 @@ impl Registry {
         for attempt in 1.. {
             match self.attempt(caller, idempotency, verb).await {
                 Ok(Committed { answered, publish }) => {
-                    if let Some((head, changes)) = publish {
-                        self.publish(head, changes);
+                    if let Some((event, changes)) = publish {
+                        self.publish(head_of(&event), changes);
+                        self.keep(&event).await;
                     }
                     return Ok(answered);
                 }
@@ -148,6 +151,9 @@ impl Registry {
             return Ok(Committed { answered, publish: None });
         }
         let snapshot = self.snapshot.get();
+        if let Some(why) = snapshot.read_only().filter(|_| !verb.holds_back()) {
+            return Err(Refused { refusal: Refusal::new(Code::ReadOnly, why), denied: None, busy: false });
+        }
         let (policy, policy_digest) = policy_in_force(&mut tx.conn(), &snapshot, &head).await?;
         let seq = head.seq + 1;
         let (clock, meter) = (&self.clock, &*self.meter);
@@ -174,15 +180,26 @@ impl Registry {
             tx.conn().idempotency_put(&scope, &stored).await?;
         }
         tx.commit().await?;
-        let head = ChainHead { seq, event_id: event.event_id, at: event.at };
         let answered = Answered { answer, seq: Some(seq), created, replayed: false };
-        Ok(Committed { answered, publish: Some((head, changes)) })
+        Ok(Committed { answered, publish: Some((event, changes)) })
     }
 
     fn seal(&self, head: &ChainHead, at: Timestamp, caller: &Caller, deed: Deed) -> AuditEvent {
         let nonce = hex::encode(self.clock.bytes::<16>());
         let Deed { action, subject, detail } = deed;
         chain::seal(head, at, AuditBody { actor: caller.actor.clone(), action, subject, detail, nonce })
+    }
+
+    /// Notes a restraint in the journal, on the disk before the answer goes out. It is in force already, and stays so where the
+    /// journal cannot be written: the next start notes it.
+    async fn keep(&self, event: &AuditEvent) {
+        let entry = self.snapshot.get().genesis().and_then(|registry| restraint::entry(registry, event));
+        let (Some(journal), Some(entry)) = (self.journal.clone(), entry) else { return };
+        let seq = entry.seq;
+        let written = tokio::task::spawn_blocking(move || journal.append(&[entry])).await;
+        if let Err(cause) = written.unwrap_or_else(|broke| Err(std::io::Error::other(broke))) {
+            tracing::error!(%cause, seq, "the journal could not be written: a backup from before this would forget it");
+        }
     }
 
     /// Publishes a commit to the snapshot and wakes followers.
@@ -220,13 +237,17 @@ impl Registry {
             let event = self.seal(&head, self.clock.now(), caller, deed);
             append(&mut tx, &event).await?;
             tx.commit().await?;
-            Ok::<_, StorageError>(ChainHead { seq: event.seq, event_id: event.event_id, at: event.at })
+            Ok::<_, StorageError>(head_of(&event))
         };
         match written.await {
             Ok(head) => self.publish(head, Vec::new()),
             Err(cause) => tracing::warn!(%cause, "a denied attempt could not be recorded"),
         }
     }
+}
+
+fn head_of(event: &AuditEvent) -> ChainHead {
+    ChainHead { seq: event.seq, event_id: event.event_id, at: event.at }
 }
 
 fn scope(caller: &Caller, sent: &Idempotency) -> IdempotencyScope {

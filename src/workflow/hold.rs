@@ -43,6 +43,10 @@ impl Verb for HoldPointer {
     fn protects(&self) -> Option<Subject> {
         Some(Subject::key(&self.key))
     }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
 }
 
 /// The row of hold and resume: the running rollout at the same share.

@@ -41,4 +41,8 @@ impl Verb for QuarantineVersion {
     fn protects(&self) -> Option<Subject> {
         Some(Subject::digest(&self.digest))
     }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
 }

@@ -36,4 +36,8 @@ impl Verb for RecordRead {
         let detail = json!({ "key_id": version.key_id, "number": version.number });
         Ok(Outcome::done((), Action::ContentRead, subject, &detail))
     }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
 }

@@ -39,4 +39,8 @@ impl Verb for RevokeToken {
         let named = self.token_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         Some(Subject(format!("token:{}", if named { &self.token_id } else { "unknown" })))
     }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
 }

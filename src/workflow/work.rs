@@ -35,6 +35,11 @@ pub trait Verb: Send + Sync + 'static {
         true
     }
 
+    /// Whether it only holds back (or only records): such verbs work while the registry is read-only.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// What is kept for a retry: the answer, but for secrets.
     fn keep(answer: &Self::Answer) -> Value {
         serde_json::to_value(answer).unwrap_or(Value::Null)

@@ -13,10 +13,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("storage", &["model"]),
     ("snapshot", &["model", "rules", "storage"]),
     ("workflow", &["model", "rules", "wire", "storage", "snapshot", "clock"]),
-    ("server", &["model", "rules", "wire", "storage", "snapshot", "workflow", "clock", "config"]),
+    ("outward", &["model", "rules", "wire", "storage", "clock", "config"]),
+    ("server", &["model", "rules", "wire", "storage", "snapshot", "workflow", "outward", "clock", "config"]),
     ("client", &["model", "rules", "wire"]),
     ("tui", &["model", "rules", "wire", "client", "config", "clock"]),
-    ("cli", &["model", "rules", "wire", "storage", "snapshot", "workflow", "server", "client", "tui", "config", "clock"]),
+    ("cli", &["model", "rules", "wire", "storage", "snapshot", "workflow", "outward", "server", "client", "tui", "config", "clock"]),
 ];
 
 /// Crate, and the only rooms that may name it.
@@ -25,7 +26,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("axum", &["server"]),
     ("tower", &["server"]),
     ("tower_http", &["server"]),
-    ("reqwest", &["client"]),
+    ("reqwest", &["client", "outward"]),
     ("ratatui", &["tui"]),
     ("crossterm", &["tui"]),
     ("syntect", &["tui"]),
@@ -35,6 +36,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("similar", &["rules"]),
     ("sha2", &["rules"]),
     ("hmac", &["rules"]),
+    ("ring", &["rules"]),
     ("toml", &["rules", "config", "tui", "cli"]),
 ];
 

@@ -106,7 +106,7 @@ async fn the_head_is_remembered_and_another_registry_at_the_address_is_an_alarm(
     served.key("support.a").await;
     let again = contact(&ana, Some(&pins)).await.unwrap();
     assert_eq!((again.first, again.from, again.head.seq), (false, first.from, first.head.seq + 1));
-    let whole = verify_all(&ana, Some(&pins), |_, _| {}).await.unwrap();
+    let whole = verify_all(&ana, Some(&pins), |_, _| Ok(())).await.unwrap();
     assert_eq!((whole.events, whole.seen_before), (again.head.seq, Some(again.head.seq)));
     assert_eq!(contact(&ana, Some(&pins)).await.unwrap().from, 1, "what was verified whole counts from #1");
     // The same address, another registry.
@@ -117,7 +117,7 @@ async fn the_head_is_remembered_and_another_registry_at_the_address_is_an_alarm(
     pins.put(&pin).unwrap();
     for found in [
         contact(&stranger, Some(&pins)).await.map(|_| ()).unwrap_err().to_string(),
-        verify_all(&stranger, Some(&pins), |_, _| {}).await.map(|_| ()).unwrap_err().to_string(),
+        verify_all(&stranger, Some(&pins), |_, _| Ok(())).await.map(|_| ()).unwrap_err().to_string(),
     ] {
         assert!(found.contains("#1") && found.contains("another registry"), "{found}");
     }

@@ -45,6 +45,11 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post("/v1/policy", json!({ "source": "", "rationale": "r", "dry_run": true }), &["root"]),
         post("/v1/tokens", json!({ "actor": "service:web" }), &["root"]),
         Row { method: Method::DELETE, path: "/v1/tokens/cs_nobody".into(), body: Value::Null, admitted: &[] },
+        get("/v1/webhooks", &["root"]),
+        post("/v1/webhooks", json!({ "url": "https://10.0.0.1/" }), &["root"]),
+        Row { method: Method::DELETE, path: format!("/v1/webhooks/{id}"), body: Value::Null, admitted: &[] },
+        get(&format!("/v1/webhooks/{id}/deliveries"), &[]),
+        post(&format!("/v1/webhooks/{id}/retry"), json!({}), &[]),
         get("/v1/keys", WITH_EVE),
         post("/v1/keys", json!({ "key_id": KEY, "owning_group": "owners" }), &["dee", "root", "ines"]),
         get(&format!("/v1/keys/{KEY}"), READERS),
@@ -117,6 +122,11 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(&format!("/env/dev/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS),
         get("/v1/audit", AUDITORS),
         get("/v1/audit/head", AUDITORS),
+        get("/v1/audit/checkpoint", AUDITORS),
+        get("/v1/audit/key", AUDITORS),
+        get("/v1/audit/export", AUDITORS),
+        get("/v1/audit/report?from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z", AUDITORS),
+        get("/v1/environments/dev/bundle", RESOLVERS_SOMEWHERE),
     ]
 }
 

@@ -87,7 +87,7 @@ fn init_makes_private_files_once_and_prints_the_token() {
     let (_parent, dir, token) = made();
     let dir_path = Path::new(&dir);
     assert_eq!(std::fs::read_to_string(dir_path.join("admin-token")).unwrap().trim(), token);
-    for file in ["admin-token", "policy.toml", "registry.db", "unit-pepper"] {
+    for file in ["admin-token", "policy.toml", "registry.db", "signing-key", "unit-pepper"] {
         let mode = std::fs::metadata(dir_path.join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }

@@ -9,6 +9,7 @@
 #![allow(clippy::duration_suboptimal_units, clippy::zombie_processes, reason = "a failing test ends the process anyway")]
 
 mod architecture;
+mod backups;
 mod cli;
 mod cli_demo;
 mod cli_hostile;
@@ -32,6 +33,7 @@ mod integrity;
 mod langfuse;
 mod ofrep;
 mod power_cut;
+mod proofs;
 mod prose;
 mod pty;
 mod pty_alarm;
@@ -39,6 +41,7 @@ mod pty_danger;
 mod pty_manners;
 mod storage;
 mod support;
+mod webhooks;
 mod workflow_content;
 mod workflow_guards;
 mod workflow_machine;

@@ -27,6 +27,9 @@ pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
 
 /// Writes work: the database answers, and its chain has a head.
 pub async fn readyz_write(State(registry): State<Arc<Registry>>) -> Answer {
+    if let Some(why) = registry.snapshot.get().read_only() {
+        return Err(Rejection(Refusal::new(Code::Unavailable, format!("read-only: {why}"))));
+    }
     let mut tx = registry.db.read().await?;
     let head = tx.conn().audit_head().await?;
     Ok(shown(&json!({ "status": "ok", "seq": head.seq })))

@@ -37,7 +37,7 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
             Answer::Facts(Box::new(Facts { pointer, history, open }))
         }
         Query::Events(ask) => Answer::Events(client.audit(&ask).await.map_err(failure)?),
-        Query::Verify => match verify_all(client, pins, |_, _| {}).await {
+        Query::Verify => match verify_all(client, pins, |_, _| Ok(())).await {
             Ok(verified) => Answer::Verified(verified.head),
             Err(VerifyError::Broken(broken)) => Answer::Broken { seq: broken.seq, why: broken.why },
             Err(VerifyError::Client(error)) => return Err(failure(error)),

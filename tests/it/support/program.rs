@@ -93,7 +93,7 @@ impl Program {
         let dir = home.path().join("registry");
         let made = said(program(home.path()).args(["init", "--admin", "root", "--policy"]).args([&policy, &dir]));
         let root = made.good().out.trim().to_owned();
-        let (child, server) = serve(home.path(), &dir, "127.0.0.1:0");
+        let (child, server) = serve(home.path(), &dir, "127.0.0.1:0", &[]);
         let mut all = Self { home, server, tokens: BTreeMap::from([("root".to_owned(), root)]), child };
         for actor in PEOPLE {
             let secret = all.run("root", ["token", "create", "--actor", actor]).good().out.trim().to_owned();
@@ -109,9 +109,19 @@ impl Program {
 
     /// Ends the server and starts it again on the same address.
     pub fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    /// The same with more options.
+    pub fn restart_with(&mut self, options: &[&str]) {
         self.stop();
         let address = self.server.trim_start_matches("http://").to_owned();
-        (self.child, self.server) = serve(self.home.path(), &self.dir(), &address);
+        (self.child, self.server) = serve(self.home.path(), &self.dir(), &address, options);
+    }
+
+    /// A start that fails.
+    pub fn serve_again(&self, options: &[&str]) -> Said {
+        said(program(self.home.path()).arg("serve").arg(self.dir()).args(["--listen", "127.0.0.1:0"]).args(options))
     }
 
     /// Ends the server.
@@ -194,8 +204,10 @@ impl Program {
     }
 }
 
-fn serve(home: &Path, dir: &Path, listen: &str) -> (Child, String) {
-    let mut child = program(home).arg("serve").arg(dir).args(["--listen", listen]).stderr(Stdio::piped()).spawn().unwrap();
+fn serve(home: &Path, dir: &Path, listen: &str, options: &[&str]) -> (Child, String) {
+    let mut command = program(home);
+    command.arg("serve").arg(dir).args(["--listen", listen]).args(options).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     let (mut all, mut line) = (String::new(), String::new());
     loop {

@@ -61,6 +61,7 @@ impl Stage {
             wake: watch::channel(0).0,
             clock: Clock::fixed(now),
             meter: Arc::new(Meter::default()),
+            journal: None,
         };
         let stage = Self { registry };
         let body = countersign::wire::world::ApplyPolicy { source: POLICY.into(), rationale: "first".into(), dry_run: false };
