@@ -65,12 +65,15 @@ impl Manifest {
     /// No backup, or one that was changed.
     pub fn read(backup: &Path) -> Result<Self, Failure> {
         let path = backup.join(MANIFEST);
-        let text = fs::read(&path).map_err(|why| {
-            Failure::usage(format!("{} is no whole backup: {MANIFEST}: {why}", backup.display()))
-        })?;
+        let text = fs::read(&path)
+            .map_err(|why| Failure::usage(format!("{} is no whole backup: {MANIFEST}: {why}", backup.display())))?;
         let read: Self = serde_json::from_slice(&text).map_err(|why| integrity(&format!("{}: {why}", path.display())))?;
         if read.format != FORMAT {
-            return Err(Failure::usage(format!("{} has the format {:?}; this program reads {FORMAT}", path.display(), read.format)));
+            return Err(Failure::usage(format!(
+                "{} has the format {:?}; this program reads {FORMAT}",
+                path.display(),
+                read.format
+            )));
         }
         let computed = hash(&backup.join(COPY))?;
         if computed != read.database {

@@ -30,7 +30,8 @@ impl Export {
         let key = self.key.as_deref().map(public_key).transpose()?;
         let signed = context.client()?.bundle(&self.env, key.as_ref()).await?;
         let bytes = serde_json::to_vec(&signed).map_err(|why| Failure::failed(why.to_string()))?;
-        config::write_private(&self.bundle, &bytes).map_err(|why| Failure::failed(format!("{}: {why}", self.bundle.display())))?;
+        config::write_private(&self.bundle, &bytes)
+            .map_err(|why| Failure::failed(format!("{}: {why}", self.bundle.display())))?;
         if key.is_none() {
             note(&format!("signed by {}; give --key to check that it is the registry's", line(&signed.key)));
         }
@@ -69,7 +70,9 @@ pub fn resolve(signed: &SignedBundle, key: &KeyId, environment: &Environment) ->
         reason: served.reason,
         variant: None,
         content: content.cloned(),
-        fragments: content.map(|c| c.fragments.iter().map(|(name, digest)| (name.clone(), body(digest))).collect()).unwrap_or_default(),
+        fragments: content
+            .map(|c| c.fragments.iter().map(|(name, digest)| (name.clone(), body(digest))).collect())
+            .unwrap_or_default(),
         revision: served.revision,
         killed: served.killed,
         stale: true,

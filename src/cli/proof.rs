@@ -95,7 +95,9 @@ async fn take(context: &Context, mut download: Download, out: Option<&Path>) -> 
     while let Some(piece) = download.next().await? {
         match &mut file {
             Some(file) => file.write_all(&piece)?,
-            None if context.out.terminal => context.out.raw(lines(&String::from_utf8_lossy(&piece).replace('\r', "")).as_bytes())?,
+            None if context.out.terminal => {
+                context.out.raw(lines(&String::from_utf8_lossy(&piece).replace('\r', "")).as_bytes())?
+            }
             None => context.out.raw(&piece)?,
         }
     }
@@ -220,7 +222,8 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     if let Ok(key) = text.parse() {
         return Ok(key);
     }
-    let held = fs::read_to_string(text).map_err(|why| Failure::usage(format!("--key {text:?} is neither a public key nor a file ({why})")))?;
+    let held = fs::read_to_string(text)
+        .map_err(|why| Failure::usage(format!("--key {text:?} is neither a public key nor a file ({why})")))?;
     held.parse().map_err(|why| Failure::usage(format!("{text}: {why}")))
 }
 
@@ -244,8 +247,9 @@ fn walk(
     let (mut head, mut first, mut proven) = (EMPTY, 0, None);
     for text in export.lines() {
         let text = text?;
-        let event: AuditEvent = serde_json::from_str(&text)
-            .map_err(|why| broken(&Break { seq: head.seq + 1, why: format!("what stands in its place is no audit event: {why}") }))?;
+        let event: AuditEvent = serde_json::from_str(&text).map_err(|why| {
+            broken(&Break { seq: head.seq + 1, why: format!("what stands in its place is no audit event: {why}") })
+        })?;
         if first == 0 {
             first = event.seq;
             if first > 1 {
@@ -264,9 +268,9 @@ fn walk(
             let why = format!("the signed checkpoint of #{last} says that it was there, and the export ends before it");
             Err(broken(&Break { seq: head.seq + 1, why }))
         }
-        Some((last, _)) if *last < first => Err(Failure::usage(format!(
-            "the export begins with #{first}, after every checkpoint given (the last is of #{last})"
-        ))),
+        Some((last, _)) if *last < first => {
+            Err(Failure::usage(format!("the export begins with #{first}, after every checkpoint given (the last is of #{last})")))
+        }
         _ => Ok(Walked { first, head, proven }),
     }
 }

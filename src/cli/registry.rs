@@ -4,7 +4,10 @@ use super::context::Context;
 use super::exit::Done;
 use super::pointer::PlainAct;
 use super::version::Fate;
-use super::{audit, bundle, diff, draft, fragment, import, key, look, pointer, policy, promote, resolve, review, token, version, vote, webhook};
+use super::{
+    audit, bundle, diff, draft, fragment, import, key, look, pointer, policy, promote, resolve, review, token, version, vote,
+    webhook,
+};
 use crate::model::Verdict;
 
 /// Commands that talk to a registry.

@@ -57,7 +57,11 @@ pub async fn run(context: &Context, args: Restore) -> Done {
         "left": settled.left, "policies": settled.policies,
     });
     context.out.answer(&body, |_, _| {
-        format!("put back as of #{}; read-only until: countersign restore {} --release --rationale …", settled.had, args.dir.display())
+        format!(
+            "put back as of #{}; read-only until: countersign restore {} --release --rationale …",
+            settled.had,
+            args.dir.display()
+        )
     })
 }
 
@@ -67,7 +71,9 @@ async fn release(args: &Restore) -> Done {
     registry.db.close().await;
     done?;
     note("released: it may be changed again, by a running server within seconds");
-    note("every client that saw more than the restored trail alarms until its person runs: countersign audit accept-head --rationale …");
+    note(
+        "every client that saw more than the restored trail alarms until its person runs: countersign audit accept-head --rationale …",
+    );
     Ok(())
 }
 

@@ -155,8 +155,7 @@ pub async fn run(_context: &Context, args: Serve) -> Done {
     log_to_stderr();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = CancellationToken::new();
-    let Running { address, mut task } =
-        start_with(&args, stop.clone()).await?;
+    let Running { address, mut task } = start_with(&args, stop.clone()).await?;
     if !address.ip().is_loopback() {
         tracing::warn!("{address} is reachable from elsewhere, and tokens travel in clear: put TLS in front of it");
     }

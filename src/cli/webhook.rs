@@ -96,7 +96,11 @@ fn receivers(out: &Output, all: &[WebhookView]) -> String {
 fn deliveries(out: &Output, all: &[Delivery]) -> String {
     let mut table = Table::new(&["EVENT", "STATE", "TRIES", "NEXT", "WHY"]);
     for delivery in all {
-        let next = if delivery.state == crate::model::webhook::DeliveryState::Due { delivery.next_at.to_string() } else { "-".to_owned() };
+        let next = if delivery.state == crate::model::webhook::DeliveryState::Due {
+            delivery.next_at.to_string()
+        } else {
+            "-".to_owned()
+        };
         let why = line(&delivery.last_error);
         table.row([format!("#{}", delivery.seq), delivery.state.to_string(), delivery.attempts.to_string(), next, why]);
     }

@@ -36,5 +36,8 @@ pub async fn look(client: &Client, pins: &Pins) -> Result<Change, VerifyError> {
 /// # Errors
 /// The pin cannot be written.
 pub fn accept(pins: &Pins, change: &Change, rationale: &str, at: Timestamp) -> std::io::Result<()> {
-    pins.replace(&change.now, &Accepted { at, rationale: rationale.to_owned(), before: change.before.clone(), now: change.now.clone() })
+    pins.replace(
+        &change.now,
+        &Accepted { at, rationale: rationale.to_owned(), before: change.before.clone(), now: change.now.clone() },
+    )
 }

@@ -25,7 +25,8 @@ impl Client {
 
     /// What a receiver has not taken.
     pub async fn webhook_deliveries(&self, id: Uuid) -> Answer<Vec<Delivery>> {
-        pages::all(async |cursor| self.get(&paths::webhook_deliveries(id), &pages::at(cursor)).await).await
+        pages::all(|cursor| async move { self.get::<Page<Delivery>>(&paths::webhook_deliveries(id), &pages::at(cursor)).await })
+            .await
     }
 
     /// Sends again what was given up.

@@ -4,6 +4,7 @@ use crate::rules::net::{Range, may_call};
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderMap;
+use std::error::Error as _;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -35,11 +36,6 @@ impl Post {
     /// One that also calls the listed ranges.
     pub fn new(listed: &[Range]) -> Self {
         Self { listed: listed.into(), http: OnceLock::new() }
-    }
-
-    /// The ranges that may be called beside public ones.
-    pub fn listed(&self) -> &[Range] {
-        &self.listed
     }
 
     /// Sends a body; taken is whatever is answered by 2xx.
@@ -111,7 +107,7 @@ pub fn check_url(text: &str, listed: &[Range]) -> Result<Url, String> {
     let local = host == "localhost" || address.is_some_and(|address| address.is_loopback());
     match url.scheme() {
         "https" => {}
-        "http" if local && listed.iter().any(|range| loopback(range)) => {}
+        "http" if local && listed.iter().any(loopback) => {}
         _ => return Err("is not https".into()),
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -136,11 +132,12 @@ fn innermost(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("it did not answer within {} s", PATIENCE.as_secs());
     }
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
+    let (mut said, mut cause) = (None, error.source());
+    while let Some(inner) = cause {
+        said = Some(inner.to_string());
+        cause = inner.source();
     }
-    if std::ptr::addr_eq(std::ptr::from_ref(cause), std::ptr::from_ref(error)) { "it cannot be reached".into() } else { cause.to_string() }
+    said.unwrap_or_else(|| "it cannot be reached".to_owned())
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl Sender {
                 put_off(&mut delivery, why, now, u64::from_be_bytes(self.clock.bytes()));
                 tracing::warn!(
                     webhook = %delivery.webhook_id, seq = delivery.seq, attempts = delivery.attempts, state = %delivery.state,
-                    why = delivery.last_error, "a notice was not taken"
+                    why = %delivery.last_error, "a notice was not taken"
                 );
                 tx.conn().delivery_failed(&delivery).await?;
                 false
@@ -151,13 +151,14 @@ impl Sender {
         let shape = receiver.webhook.shape;
         let body = notice::body(&registry, &event, shape, confidential);
         let (id, seconds) = (notice::id(&event), now.0.div_euclid(1_000_000));
+        let timestamp = seconds.to_string();
         let signature = notice::signature(&receiver.secret, &id, seconds, &body).unwrap_or_default();
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("content-type", notice::media_type(shape)),
-            ("webhook-id", &id),
-            ("webhook-timestamp", &seconds.to_string()),
-            ("webhook-signature", &signature),
+            ("webhook-id", id.as_str()),
+            ("webhook-timestamp", timestamp.as_str()),
+            ("webhook-signature", signature.as_str()),
         ] {
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.insert(HeaderName::from_static(name), value);

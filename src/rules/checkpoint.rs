@@ -90,7 +90,10 @@ impl Checkpoint {
             return Err(Break { seq, why });
         }
         if seq == self.head.seq && at.event_id != self.head.event_id {
-            return Err(Break { seq, why: format!("its hash is {}, the signed checkpoint says {}", at.event_id, self.head.event_id) });
+            return Err(Break {
+                seq,
+                why: format!("its hash is {}, the signed checkpoint says {}", at.event_id, self.head.event_id),
+            });
         }
         Ok(())
     }
@@ -142,7 +145,13 @@ mod tests {
     fn an_event_that_a_checkpoint_contradicts_is_named() {
         let signed = checkpoint();
         let event = |seq, byte| ChainHead { seq, event_id: Digest([byte; 32]), at: Timestamp(0) };
-        for (at, bad) in [(event(1, 4), None), (event(1, 5), Some(1)), (event(411, 1), None), (event(412, 9), None), (event(412, 8), Some(412))] {
+        for (at, bad) in [
+            (event(1, 4), None),
+            (event(1, 5), Some(1)),
+            (event(411, 1), None),
+            (event(412, 9), None),
+            (event(412, 8), Some(412)),
+        ] {
             assert_eq!(signed.agrees(&at).err().map(|broken| broken.seq), bad, "{at:?}");
         }
     }

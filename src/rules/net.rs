@@ -15,7 +15,9 @@ impl Range {
     /// Whether an address lies in it; an IPv4 address that is written as IPv6 counts as what it is.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.base, plain(address)) {
-            (IpAddr::V4(base), IpAddr::V4(address)) => same(u128::from(u32::from(base)) << 96, u128::from(u32::from(address)) << 96, self.bits),
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                same(u128::from(u32::from(base)) << 96, u128::from(u32::from(address)) << 96, self.bits)
+            }
             (IpAddr::V6(base), IpAddr::V6(address)) => same(u128::from(base), u128::from(address), self.bits),
             _ => false,
         }
@@ -93,7 +95,7 @@ fn public_v6(address: Ipv6Addr) -> bool {
         // NAT64: what it leads to counts.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),
         // Of the global unicast space: no protocol assignments and Teredo, no documentation, no 6to4.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -104,15 +106,53 @@ mod tests {
 
     #[test]
     fn only_addresses_of_the_open_internet_are_public() {
-        for public in ["1.1.1.1", "8.8.8.8", "100.63.0.1", "172.15.0.1", "172.32.0.1", "192.0.3.1", "2606:4700::1111", "64:ff9b::808:808"] {
+        for public in
+            ["1.1.1.1", "8.8.8.8", "100.63.0.1", "172.15.0.1", "172.32.0.1", "192.0.3.1", "2606:4700::1111", "64:ff9b::808:808"]
+        {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for closed in [
-            "0.0.0.0", "0.1.2.3", "10.0.0.1", "127.0.0.1", "127.255.255.254", "100.64.0.1", "100.127.255.255", "169.254.169.254",
-            "169.254.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "198.18.0.1",
-            "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "::", "::1",
-            "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::7f00:1", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1",
-            "2001::1", "2001:db8::1", "2002:a00:1::", "3fff::1", "64:ff9b::a00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "100::1",
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "127.0.0.1",
+            "127.255.255.254",
+            "100.64.0.1",
+            "100.127.255.255",
+            "169.254.169.254",
+            "169.254.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.0.1",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "239.1.1.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "::7f00:1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:a00:1::",
+            "3fff::1",
+            "64:ff9b::a00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "100::1",
         ] {
             assert!(!is_public(closed.parse().unwrap()), "{closed}");
         }

@@ -23,8 +23,27 @@ pub const MOST_TRIES: i64 = 16;
 const LONGEST: i64 = 6 * 3600 * 1000;
 /// Members of an event's detail that are told; whatever else stands there is not.
 const TOLD: &[&str] = &[
-    "key_id", "environment", "promotion_id", "act", "from", "to", "reason", "gate", "verdict", "change", "number", "attempt", "code",
-    "serving_in", "supersedes", "renews", "staled", "safe_default", "had", "kills", "policies",
+    "key_id",
+    "environment",
+    "promotion_id",
+    "act",
+    "from",
+    "to",
+    "reason",
+    "gate",
+    "verdict",
+    "change",
+    "number",
+    "attempt",
+    "code",
+    "serving_in",
+    "supersedes",
+    "renews",
+    "staled",
+    "safe_default",
+    "had",
+    "kills",
+    "policies",
 ];
 
 /// What a notice of this action is about; none where nobody is told.
@@ -105,8 +124,10 @@ fn cloud_event(registry: &Digest, event: &AuditEvent, confidential: bool) -> Val
 
 /// What is told of an event's detail.
 fn told(detail: &Map<String, Value>) -> Map<String, Value> {
-    let mut data: Map<String, Value> =
-        TOLD.iter().filter_map(|name| Some(((*name).to_owned(), detail.get(*name).filter(|value| !value.is_null())?.clone()))).collect();
+    let mut data: Map<String, Value> = TOLD
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), detail.get(*name).filter(|value| !value.is_null())?.clone())))
+        .collect();
     if let Some(Value::Object(pointer)) = detail.get("pointer") {
         for name in ["digest", "rollout_pct", "killed", "revision"] {
             data.extend(pointer.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -229,10 +250,16 @@ mod tests {
 
     #[test]
     fn slack_reads_no_markup_and_no_call_to_everybody() {
-        let event = event(Action::PointerKill, &json!({ "key_id": "support.greeting", "rationale": "<!channel> & <http://evil|ok>\u{202e}\nx" }));
+        let event = event(
+            Action::PointerKill,
+            &json!({ "key_id": "support.greeting", "rationale": "<!channel> & <http://evil|ok>\u{202e}\nx" }),
+        );
         let text: Value = serde_json::from_slice(&body(&Digest([4; 32]), &event, Shape::Slack, false)).unwrap();
         let text = text["text"].as_str().unwrap();
-        assert!(text.contains("&lt;!channel&gt; &amp; &lt;http://evil|ok&gt;") && !text.contains(['<', '>', '\u{202e}', '\n']), "{text}");
+        assert!(
+            text.contains("&lt;!channel&gt; &amp; &lt;http://evil|ok&gt;") && !text.contains(['<', '>', '\u{202e}', '\n']),
+            "{text}"
+        );
     }
 
     #[test]

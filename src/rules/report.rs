@@ -8,8 +8,29 @@ use std::collections::BTreeMap;
 
 /// The columns, in order.
 pub const COLUMNS: &[&str] = &[
-    "seq", "at", "environment", "key", "action", "by", "from", "to", "version", "percent", "killed", "authors", "opened_by", "opened_at",
-    "rationale", "kill_reason", "approvals", "gates", "reviewed_by", "reviewed_at", "change", "promotion", "event_id",
+    "seq",
+    "at",
+    "environment",
+    "key",
+    "action",
+    "by",
+    "from",
+    "to",
+    "version",
+    "percent",
+    "killed",
+    "authors",
+    "opened_by",
+    "opened_at",
+    "rationale",
+    "kill_reason",
+    "approvals",
+    "gates",
+    "reviewed_by",
+    "reviewed_at",
+    "change",
+    "promotion",
+    "event_id",
 ];
 
 /// What one line is made of.
@@ -75,7 +96,8 @@ fn text(value: Option<&impl ToString>) -> String {
 }
 
 fn authors(version: &Version) -> String {
-    let mut all: Vec<String> = version.authors.iter().chain([&version.author]).chain(&version.submitter).map(ToString::to_string).collect();
+    let mut all: Vec<String> =
+        version.authors.iter().chain([&version.author]).chain(&version.submitter).map(ToString::to_string).collect();
     all.sort();
     all.dedup();
     all.join("; ")

@@ -167,7 +167,9 @@ mod tests {
 
     #[test]
     fn a_line_survives_json() {
-        for entry in [kill(1, "a.b"), undo(2, "a.b"), line(3, Restraint::Settled), line(4, Restraint::Revoke { token_id: "cs_a".into() })] {
+        for entry in
+            [kill(1, "a.b"), undo(2, "a.b"), line(3, Restraint::Settled), line(4, Restraint::Revoke { token_id: "cs_a".into() })]
+        {
             let text = serde_json::to_string(&entry).unwrap();
             assert_eq!(serde_json::from_str::<JournalEntry>(&text).unwrap(), entry, "{text}");
         }

@@ -63,7 +63,9 @@ fn usual_hint(code: Code) -> Option<&'static str> {
         Code::RolloutInProgress => "name the running promotion as `supersedes`, or wait until it reaches 100 %",
         Code::StatementMismatch => "read the promotion again; what was shown is not what would be applied",
         Code::Killed => "open a promotion with `revive`",
-        Code::ReadOnly => "kills, holds, quarantines and revocations work; an operator releases the rest: `countersign restore DIR --release`",
+        Code::ReadOnly => {
+            "kills, holds, quarantines and revocations work; an operator releases the rest: `countersign restore DIR --release`"
+        }
         Code::PolicyUnmet => "each entry of `unmet` says who can meet it",
         Code::IdempotencyReused => "use a fresh Idempotency-Key for another body",
         Code::TooLarge => "a body may have 1 MiB",

@@ -96,18 +96,19 @@ async fn reload(registry: &Registry, take: impl Fn(&SnapshotCell, Snapshot)) -> 
 async fn send_notices(registry: Arc<Registry>, outside: Arc<Outside>, shutdown: CancellationToken) {
     let sender = Sender::new(registry.db.clone(), registry.clock.clone(), Post::new(&outside.webhook_allow));
     let (mut wake, mut tasks) = (registry.wake.subscribe(), JoinSet::new());
-    let next = async |wake: &mut watch::Receiver<u64>| {
-        let _ = tokio::time::timeout(REFRESH, wake.changed()).await;
-        // Commits come in bursts: one round takes them all.
-        tokio::time::sleep(GATHER).await;
-    };
-    while let Some(()) = shutdown.run_until_cancelled(next(&mut wake)).await {
+    while let Some(()) = shutdown.run_until_cancelled(commits(&mut wake)).await {
         if let Err(error) = sender.round(&mut tasks).await {
             tracing::warn!(%error, "notices wait");
         }
     }
     // What is being sent is sent again after the next start, under the same id.
     tasks.shutdown().await;
+}
+
+/// Waits for commits, a second at most. They come in bursts: one round takes them all.
+async fn commits(wake: &mut watch::Receiver<u64>) {
+    let _ = tokio::time::timeout(REFRESH, wake.changed()).await;
+    tokio::time::sleep(GATHER).await;
 }
 
 /// Writes a checkpoint of a newer head into a file of its own, which is never written again.

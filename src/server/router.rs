@@ -1,8 +1,8 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
 use super::handlers::{
-    audit, feeds, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, proofs, report, resolve, stream,
-    versions, webhooks, world,
+    audit, feeds, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, proofs, report, resolve,
+    stream, versions, webhooks, world,
 };
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};

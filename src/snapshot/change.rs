@@ -76,7 +76,12 @@ impl Snapshot {
             Change::Quarantine(id, ..) if open(id) => self.moved.everywhere = seq,
             Change::Policy(..) => self.moved.everywhere = seq,
             // A content serves by what names it.
-            Change::Pointer(_) | Change::Key(_) | Change::Quarantine(..) | Change::Content(_) | Change::Token(_) | Change::ReadOnly(_) => {}
+            Change::Pointer(_)
+            | Change::Key(_)
+            | Change::Quarantine(..)
+            | Change::Content(_)
+            | Change::Token(_)
+            | Change::ReadOnly(_) => {}
         }
     }
 

@@ -1,10 +1,10 @@
 //! How model types stand in columns: names as TEXT, moments as BIGINT, shares as INTEGER, lists as JSON in TEXT.
 
+use crate::model::webhook::{DeliveryState, Shape};
 use crate::model::{
     Act, Action, Actor, BasisPoints, Digest, Environment, ExperimentState, Format, GateStatus, KeyId, KillReason, PromotionKind,
     PromotionState, Scope, Timestamp, UnitType, Verdict, VersionState,
 };
-use crate::model::webhook::{DeliveryState, Shape};
 use serde::{Serialize, de::DeserializeOwned};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;

@@ -3,7 +3,7 @@
 use super::work::{Outcome, Verb, Work, not_blank};
 use super::{KillPointer, QuarantineVersion, Registry, RevokeToken};
 use crate::model::restraint::{JournalEntry, Restraint};
-use crate::model::{Action, Actor, ChainHead, Code, Digest, Refusal, Scope, Subject};
+use crate::model::{Action, Actor, ChainHead, Code, Digest, Refusal, Subject};
 use crate::rules::access::Caller;
 use crate::rules::restraint::{self, Again};
 use crate::snapshot::Change;
@@ -93,8 +93,7 @@ fn subject(work: &Work<'_>) -> Subject {
 
 /// Who does again what was forgotten, and who releases: whoever runs the registry's machine.
 pub fn operator() -> Caller {
-    let actor = Actor::system("restore");
-    Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+    Caller::whole(Actor::system("restore"))
 }
 
 impl Registry {

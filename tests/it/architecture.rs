@@ -17,7 +17,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("server", &["model", "rules", "wire", "storage", "snapshot", "workflow", "outward", "clock", "config"]),
     ("client", &["model", "rules", "wire"]),
     ("tui", &["model", "rules", "wire", "client", "config", "clock"]),
-    ("cli", &["model", "rules", "wire", "storage", "snapshot", "workflow", "outward", "server", "client", "tui", "config", "clock"]),
+    (
+        "cli",
+        &["model", "rules", "wire", "storage", "snapshot", "workflow", "outward", "server", "client", "tui", "config", "clock"],
+    ),
 ];
 
 /// Crate, and the only rooms that may name it.
@@ -36,7 +39,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("similar", &["rules"]),
     ("sha2", &["rules"]),
     ("hmac", &["rules"]),
-    ("ring", &["rules"]),
+    ("ring", &["rules", "client", "outward"]),
     ("toml", &["rules", "config", "tui", "cli"]),
 ];
 

@@ -136,9 +136,7 @@ fn a_whole_machine_is_restored_from_a_backup_and_a_journal_that_was_kept_elsewhe
     let elsewhere = p.home.path().join("elsewhere.journal");
     fs::copy(p.dir().join("registry.journal"), &elsewhere).unwrap();
     let fresh = p.home.path().join("fresh");
-    let back = said(
-        program(p.home.path()).arg("restore").arg(&fresh).arg("--from").arg(&old).arg("--journal").arg(&elsewhere),
-    );
+    let back = said(program(p.home.path()).arg("restore").arg(&fresh).arg("--from").arg(&old).arg("--journal").arg(&elsewhere));
     assert!(back.good().err.contains(&format!("killed again: {KEY} in dev")), "{}", back.err);
     for file in ["policy.toml", "unit-pepper", "signing-key", "registry.db", "registry.journal"] {
         assert!(fresh.join(file).exists(), "{file}");

@@ -1,7 +1,7 @@
 //! What is verified without trusting the server: checkpoints, exports, bundles; and taking a restored trail for the true one.
 
 use crate::support::program::Program;
-use crate::support::registry::{Served, text};
+use crate::support::registry::{POLICY, Served};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -91,7 +91,8 @@ fn a_bundle_answers_without_the_registry_and_a_changed_one_is_refused() {
     let said = p.words("web", &format!("export --env dev --bundle {file} --key {key}"));
     assert!(said.good().out.starts_with("2 keys of dev as of #"), "{}", said.out);
     p.stop();
-    let ask = |what: &str| p.words("nobody", &format!("resolve {what} --env dev --bundle {file} --signed-by {key} --output json"));
+    let ask =
+        |what: &str| p.words("nobody", &format!("resolve {what} --env dev --bundle {file} --signed-by {key} --output json"));
     let answer = ask("support.greeting").json();
     assert_eq!((&answer["content"]["body"], &answer["reason"]), (&json!("Hello.\n"), &json!("static")));
     assert_eq!((&ask("search.rank").json()["digest"], &ask("search.rank").json()["killed"]), (&Value::Null, &json!(true)));
@@ -103,16 +104,17 @@ fn a_bundle_answers_without_the_registry_and_a_changed_one_is_refused() {
     let stranger = Program::start();
     let other = stranger.words("ana", "audit checkpoint --key").good().out.trim().to_owned();
     fs::write(&file, whole).unwrap();
-    p.words("nobody", &format!("resolve support.greeting --env dev --bundle {file} --signed-by {other}")).fails(8, "not signed by");
+    p.words("nobody", &format!("resolve support.greeting --env dev --bundle {file} --signed-by {other}"))
+        .fails(8, "not signed by");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_holds_what_the_caller_may_resolve_and_nothing_confidential() {
-    let served = Served::start().await;
+    let trusted = "[[role]]\nwho = \"person:carol\"\nrole = \"releaser\"\nnamespace = \"support.**\"\n";
+    let served = Served::with_policy(&format!("{POLICY}\n{trusted}")).await;
     for (key, confidential) in [("support.greeting", false), ("support.secret", true)] {
         let made = json!({ "key_id": key, "owning_group": "owners", "confidential": confidential });
-        served.post("dee", "/v1/keys", made).await;
-        served.key(key).await;
+        served.post("dee", "/v1/keys", made).await.good();
         let digest = served.version(key, &format!("Text of {key}.")).await;
         served.into_dev(key, &digest).await;
     }
@@ -122,14 +124,16 @@ async fn a_bundle_holds_what_the_caller_may_resolve_and_nothing_confidential() {
         assert!(!signed.to_string().contains("secret"), "{who}");
     }
     assert_eq!(served.get("web", "/v1/environments/nowhere/bundle").await.refused().0, 404);
-    let _ = text("support.greeting", "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_withholds_what_its_reader_may_not_know_and_still_verifies() {
     use countersign::rules::chain;
     let served = Served::start().await;
-    served.post("dee", "/v1/keys", json!({ "key_id": "support.secret", "owning_group": "owners", "confidential": true })).await.good();
+    served
+        .post("dee", "/v1/keys", json!({ "key_id": "support.secret", "owning_group": "owners", "confidential": true }))
+        .await
+        .good();
     for who in ["rita", "ana"] {
         let lines = served.get(who, "/v1/audit/export").await.text;
         let mut head = chain::EMPTY;
@@ -173,7 +177,8 @@ fn another_trail_is_an_alarm_until_somebody_says_why_it_is_right() {
     p.restart();
     p.words("ana", "audit verify").fails(8, "seen before");
     p.words("ana", "audit accept-head").fails(2, "--rationale");
-    let said = p.run("ana", ["audit", "accept-head", "--yes", "--rationale", "the disk died; carol restored last night's backup"]);
+    let said =
+        p.run("ana", ["audit", "accept-head", "--yes", "--rationale", "the disk died; carol restored last night's backup"]);
     assert!(said.good().out.starts_with("accepted #"), "{}", said.out);
     p.words("ana", "audit verify").good();
     let kept = fs::read_to_string(p.home.path().join("data/pins/accepted.ndjson")).unwrap();

@@ -63,7 +63,8 @@ impl Feed {
             }
             self.after = event.seq;
             let event = redacted(&mut sight, event).await?;
-            serde_json::to_writer(&mut lines, &event).map_err(|why| Refusal::new(crate::model::Code::Internal, why.to_string()))?;
+            serde_json::to_writer(&mut lines, &event)
+                .map_err(|why| Refusal::new(crate::model::Code::Internal, why.to_string()))?;
             lines.push(b'\n');
         }
         if lines.is_empty() {

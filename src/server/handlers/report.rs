@@ -112,7 +112,7 @@ async fn line(sight: &mut Sight, ask: &AskReport, event: &AuditEvent) -> Result<
 fn asked(sight: &Sight, ask: &AskReport, promotion: &Promotion) -> bool {
     match &ask.environment {
         Some(environment) => promotion.environment == *environment,
-        None => rule(sight.snapshot.policy(), &promotion.key_id, &promotion.environment).is_some_and(|rule| rule.protected == Some(true)),
+        None => rule(sight.snapshot.policy(), &promotion.key_id, &promotion.environment)
+            .is_some_and(|rule| rule.protected == Some(true)),
     }
 }
-

@@ -42,7 +42,12 @@ pub async fn delete(State(registry): State<Arc<Registry>>, names: Names, command
 }
 
 /// GET /v1/webhooks/{webhook_id}/deliveries: what it has not taken, oldest first.
-pub async fn deliveries(State(registry): State<Arc<Registry>>, _caller: Caller, names: Names, Asked(ask): Asked<Paged>) -> Answer {
+pub async fn deliveries(
+    State(registry): State<Arc<Registry>>,
+    _caller: Caller,
+    names: Names,
+    Asked(ask): Asked<Paged>,
+) -> Answer {
     let id: Uuid = names.get("webhook_id")?;
     let limit = pages::limit(ask.limit)?;
     let after: i64 = pages::after(ask.cursor.as_deref())?.unwrap_or(0);
