@@ -191,6 +191,7 @@ fn a_program_that_an_author_owns_opens_no_gate_for_what_that_author_wrote() {
             actor: "service:ci".parse().unwrap(),
             owner: "person:fay".parse().unwrap(),
             scope: Scope::Full,
+            environment: None,
             note: String::new(),
             created_at: world.now(),
             expires_at: world.now(),
