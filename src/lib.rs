@@ -9,7 +9,7 @@
 //! - `storage`: SQL, one text for SQLite and PostgreSQL.
 //! - `snapshot`: what answers without a database.
 //! - `workflow`: the verbs, one transaction each.
-//! - `outward`: what the server calls by itself: receivers of notices.
+//! - `outward`: what the server calls by itself: receivers of notices, issuers of identities.
 //! - `server`: HTTP.
 //! - `client`: typed calls, the stream, the verified chain.
 //! - `tui`: the terminal.

@@ -1,5 +1,6 @@
 //! The policy in force: environments, gates, groups, roles, persons. `rules::policy` reads it from TOML.
 
+use super::oidc::{Issuer, OidcGroup};
 use super::promotion::words;
 use super::{Actor, Plan};
 use serde::{Deserialize, Serialize};
@@ -210,8 +211,14 @@ pub struct Policy {
     pub environments: Vec<EnvironmentPolicy>,
     /// Evaluation gates by name.
     pub gates: BTreeMap<String, GateRule>,
-    /// Members of groups; sorted.
+    /// Members of groups; sorted. Those of groups in `oidc_groups` are whom their issuer said within a day.
     pub groups: BTreeMap<String, Vec<Actor>>,
+    /// Groups whose members an issuer says.
+    pub oidc_groups: BTreeMap<String, OidcGroup>,
+    /// Those whom an issuer said to be in a group, but too long ago to count; sorted.
+    pub lapsed: BTreeMap<String, Vec<Actor>>,
+    /// Whose tokens prove who somebody is, by name.
+    pub issuers: BTreeMap<String, Issuer>,
     /// Grants.
     pub roles: Vec<RoleGrant>,
     /// Other accounts of one person, by `person:` name.

@@ -58,6 +58,8 @@ words! {
         DiskFull = "disk_full",
         /// The database is away; reads go on (503).
         Unavailable = "unavailable",
+        /// Too many requests for now; `Retry-After` says when again (429).
+        RateLimited = "rate_limited",
         /// It took too long (408).
         Timeout = "timeout",
         /// A fault of the registry; the log has the request id (500).

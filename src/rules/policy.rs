@@ -1,7 +1,10 @@
 //! Reading a policy from TOML, merging its rule for a key, and who is who in it.
 
 mod grammar;
+mod issuers;
 mod walk;
+
+pub use issuers::{FRESH_SECONDS, is_fresh, is_safe_url, with_sights};
 
 use crate::model::policy::{EnvironmentFields, EnvironmentPolicy};
 use crate::model::{Actor, ConfigKey, Environment, EnvironmentRule, KeyId, Policy, Refusal};
@@ -244,7 +247,7 @@ second_admin = false
         ("name = \"dev\"", "name = \"dev\"\nadvance = \"auto\"", "line 4: `advance = \"auto\"` is not supported"),
         ("name = \"dev\"", "name = \"dev\"\nadvance = \"now\"", "line 4: \"now\" is not one of manual"),
         ("second_admin = false", "second_admin = true", "line 47: `second_admin = true` is not supported"),
-        ("members = [\"person:carol\", \"person:bob\"]", "oidc = \"issuer:group\"", "line 36: `oidc` is not supported"),
+        ("members = [\"person:carol\", \"person:bob\"]", "", "line 35: a group has either `members` or `oidc`"),
         ("namespace = \"support.**\"", "namespace = \"support.**\"\nsoak = \"1h\"", "line 24: `soak` is not supported"),
         ("name = \"dev\"", "name = \"dev\"\nprotect = true", "line 4: `protect` is unknown here"),
         ("name = \"dev\"", "name = \"Dev\"", "line 3: \"Dev\": environment is not one segment"),

@@ -1,6 +1,7 @@
 //! Holds the newest snapshot: readers never wait, commits are published in the order of the chain.
 
 use super::{Change, Snapshot};
+use crate::model::oidc::OidcSight;
 use crate::model::{ChainHead, Timestamp};
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
@@ -74,6 +75,24 @@ impl SnapshotCell {
         let mut waiting = self.waiting();
         waiting.clear();
         self.current.store(Arc::new(loaded));
+    }
+
+    /// Takes note of what an issuer said of a person's groups.
+    pub fn observe(&self, sight: OidcSight, now: Timestamp) {
+        let _waiting = self.waiting();
+        let mut next = Snapshot::clone(&self.get());
+        next.sights.insert(sight.actor.clone(), Arc::new(sight));
+        self.current.store(Arc::new(next.at(now)));
+    }
+
+    /// Lets what issuers said too long ago count no more.
+    pub fn age(&self, now: Timestamp) {
+        let _waiting = self.waiting();
+        let state = self.get();
+        let policy = state.with_members(state.policy(), now);
+        if policy.groups != state.policy().groups {
+            self.current.store(Arc::new(Snapshot { policy, ..Snapshot::clone(&state) }));
+        }
     }
 
     /// Whether a commit waits for one before it.

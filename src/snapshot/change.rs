@@ -58,6 +58,9 @@ impl Snapshot {
         for key in &touched {
             next.drop_unnamed(key);
         }
+        if !Arc::ptr_eq(&next.policy, &self.policy) {
+            next.policy = next.with_members(&next.policy, head.at);
+        }
         if head.seq == 1 {
             next.genesis = Some(head.event_id);
         }

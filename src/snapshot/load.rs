@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Tokens read at once.
 const CHUNK: u32 = 1000;
 
-/// Loads what serves now.
+/// Loads what serves now. Nobody is in a group by the word of an issuer yet: [`Snapshot::at`] says who is.
 ///
 /// # Errors
 /// The database is away, or holds what does not read.
@@ -31,6 +31,8 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
         snapshot.policy_digest = row.digest;
     }
     snapshot.tokens = tokens(&mut conn).await?;
+    let sights = conn.sight_all().await?.into_iter();
+    snapshot.sights = sights.map(|sight| (sight.actor.clone(), Arc::new(sight))).collect();
     let contents = contents(&mut conn).await?;
     let (keys, pointers) = (conn.key_all().await?, conn.pointer_all().await?);
     snapshot.keys = keyed(keys, pointers, contents);

@@ -17,7 +17,8 @@ pub use meter::Meter;
 pub use resolve::Choice;
 pub use written::Written;
 
-use crate::model::{ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Token};
+use crate::model::oidc::OidcSight;
+use crate::model::{Actor, ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Timestamp, Token};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -86,6 +87,7 @@ pub struct Snapshot {
     pub(crate) policy_digest: Digest,
     pub(crate) keys: imbl::HashMap<KeyId, Arc<KeyState>>,
     pub(crate) tokens: imbl::HashMap<String, Arc<HeldToken>>,
+    pub(crate) sights: imbl::HashMap<Actor, Arc<OidcSight>>,
     pub(crate) pepper: Pepper,
     pub(crate) head: ChainHead,
     pub(crate) moved: change::Moved,
@@ -103,6 +105,7 @@ impl Snapshot {
             policy_digest: Digest::ZERO,
             keys: imbl::HashMap::new(),
             tokens: imbl::HashMap::new(),
+            sights: imbl::HashMap::new(),
             pepper,
             head,
             moved: change::Moved::default(),
@@ -110,6 +113,20 @@ impl Snapshot {
             name: "countersign".into(),
             read_only: None,
         }
+    }
+    /// What an issuer said of a person's groups last.
+    pub fn sight(&self, actor: &Actor) -> Option<&Arc<OidcSight>> {
+        self.sights.get(actor)
+    }
+    /// A policy with the members whom issuers say, as of a moment.
+    pub fn with_members(&self, policy: &Arc<Policy>, now: Timestamp) -> Arc<Policy> {
+        let sights: Vec<&OidcSight> = self.sights.values().map(Arc::as_ref).collect();
+        crate::rules::policy::with_sights(policy, sights.into_iter(), now)
+    }
+    /// The same state as of a moment: what issuers said too long ago counts no more.
+    pub fn at(mut self, now: Timestamp) -> Self {
+        self.policy = self.with_members(&self.policy, now);
+        self
     }
     /// The policy in force.
     pub fn policy(&self) -> &Arc<Policy> {
@@ -190,7 +207,7 @@ impl KeyState {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::model::{BasisPoints, Format, PlanStep, Timestamp, UnitType};
+    use crate::model::{BasisPoints, Format, PlanStep, UnitType};
 
     /// Heads that follow one another.
     pub mod share {

@@ -28,6 +28,7 @@ mod policy;
 mod promotions;
 mod reserve;
 mod servable;
+mod sights;
 mod tokens;
 mod verdicts;
 mod versions;
@@ -63,6 +64,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     policy::ALL,
     promotions::ALL,
     servable::ALL,
+    sights::ALL,
     tokens::ALL,
     verdicts::ALL,
     versions::ALL,

@@ -155,6 +155,7 @@ impl Registry {
             return Err(Refused { refusal: Refusal::new(Code::ReadOnly, why), denied: None, busy: false });
         }
         let (policy, policy_digest) = policy_in_force(&mut tx.conn(), &snapshot, &head).await?;
+        let policy = snapshot.with_members(&policy, at);
         let seq = head.seq + 1;
         let (clock, meter) = (&self.clock, &*self.meter);
         let conn = tx.conn();

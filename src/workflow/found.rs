@@ -49,7 +49,7 @@ impl Registry {
     /// # Errors
     /// The database is away, or holds what does not read.
     pub async fn load(db: Db, pepper: Pepper, clock: Clock) -> Result<Self, StorageError> {
-        let loaded = snapshot::load(&db, pepper).await?;
+        let loaded = snapshot::load(&db, pepper).await?.at(clock.now());
         let wake = watch::Sender::new(loaded.head().seq);
         let snapshot = Arc::new(SnapshotCell::new(loaded, clock.now()));
         Ok(Self { db, snapshot, wake, clock, meter: Arc::new(Meter::default()), journal: None })

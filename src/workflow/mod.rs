@@ -22,6 +22,7 @@ pub mod kill_many;
 pub mod lift_version;
 mod moving;
 pub mod note;
+mod observe;
 pub mod open_promotion;
 pub mod quarantine_version;
 pub mod record_read;

@@ -1,5 +1,6 @@
 //! The policy's grammar: every table, every field, every name that must be known.
 
+use super::issuers;
 use super::walk::{Node, Table, is_segment, wrong};
 use crate::model::policy::{
     ApprovalRule, EnvironmentFields, EnvironmentOverride, EnvironmentPolicy, GateRule, RoleGrant, Threshold,
@@ -18,7 +19,7 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     let document = DeTable::parse(source)
         .map_err(|e| wrong(source, &e.span().unwrap_or(0..0), format_args!("not TOML: {}", e.message().replace('\n', "; "))))?;
     let document = Table::document(source, document.get_ref());
-    document.only(&["environment", "gate", "group", "role", "person", "policy"], &[])?;
+    document.only(&["environment", "gate", "group", "role", "person", "issuer", "policy"], &[])?;
     if let Some(policy) = document.get("policy") {
         policy_table(&policy.table()?)?;
     }
@@ -26,7 +27,14 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     names.gates.extend(document.named("gate")?.into_iter().map(|(name, _)| name));
     names.groups.extend(document.named("group")?.into_iter().map(|(name, _)| name));
 
+    let issuers = issuers::issuers(&document)?;
     let groups = named(&document, "group", group)?;
+    let mut oidc_groups = BTreeMap::new();
+    for (name, table) in document.named("group")? {
+        if let Some(node) = table.get("oidc") {
+            oidc_groups.insert(name.to_owned(), issuers::group(&node, &issuers)?);
+        }
+    }
     let gates = named(&document, "gate", |table| gate(table, &names))?;
     let mut environments = Vec::new();
     for table in document.tables("environment")? {
@@ -42,7 +50,8 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     }
     let roles = document.tables("role")?.iter().map(|table| role(table, &names)).collect::<Result<_, _>>()?;
     let persons = persons(&document)?;
-    Ok(Policy { source: source.to_owned(), environments, gates, groups, roles, persons })
+    let (source, lapsed) = (source.to_owned(), BTreeMap::new());
+    Ok(Policy { source, environments, gates, groups, oidc_groups, lapsed, issuers, roles, persons })
 }
 
 /// An alias or name of `new` that an environment before it has already.
@@ -103,8 +112,13 @@ fn actor(node: &Node<'_>, kinds: &[ActorKind]) -> Result<Actor, Refusal> {
 }
 
 fn group(table: &Table<'_>) -> Result<Vec<Actor>, Refusal> {
-    table.only(&["members"], &["oidc"])?;
-    let mut members = table.need("members")?.set(|node| actor(node, &[ActorKind::Person, ActorKind::Service]))?;
+    table.only(&["members", "oidc"], &[])?;
+    let said = table.get("oidc").is_some();
+    let mut members = match table.get("members") {
+        Some(node) if !said => node.set(|node| actor(node, &[ActorKind::Person, ActorKind::Service]))?,
+        None if said => Vec::new(),
+        _ => return Err(table.wrong("a group has either `members` or `oidc`")),
+    };
     members.sort();
     Ok(members)
 }

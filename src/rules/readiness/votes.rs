@@ -7,6 +7,7 @@ use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::policy::{group_members, group_of, person_of};
 use crate::rules::statement::Statement;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// The votes that count, and what each meets.
 #[derive(Debug)]
@@ -189,10 +190,24 @@ fn approval(serving: &Serving<'_>, ballot: &Ballot<'_>, rule: &ApprovalRule) -> 
     } else if enough {
         (ReadinessStatus::Met, format!("approved by {}", names(have)), Vec::new())
     } else {
-        let reason = format!("{} of {} approvals by group {group}", have.len(), rule.count);
+        let mut reason = format!("{} of {} approvals by group {group}", have.len(), rule.count);
+        let lapsed = lapsed(serving, ballot, &rule.gate, group);
+        if !lapsed.is_empty() {
+            let verb = if lapsed.len() == 1 { "was" } else { "were" };
+            let _ = write!(reason, "; {} {verb} last seen in it over 24 h ago: signing in again makes that count", lapsed.join(", "));
+        }
         (ReadinessStatus::Unmet, reason, eligible(serving, ballot, rule, group))
     };
     ReadinessItem { kind: ReadinessKind::Approval, name: rule.gate.clone(), status, reason, who }
+}
+
+/// Those who approved, and whom their issuer said to be in the group, but too long ago for it to count.
+fn lapsed(serving: &Serving<'_>, ballot: &Ballot<'_>, gate: &str, group: &str) -> Vec<String> {
+    let gone = serving.policy.lapsed.get(group).map(Vec::as_slice).unwrap_or_default();
+    let was = |person: &Actor| gone.iter().any(|member| person_of(serving.policy, member) == *person);
+    let approved = ballot.newest.iter().filter(|((on, _), vote)| *on == gate && vote.verdict == Verdict::Approve);
+    let lapsed = approved.filter(|((_, person), _)| was(person) && !in_group(serving, person, group));
+    lapsed.map(|((_, person), _)| person.to_string()).collect()
 }
 
 /// Members of the group whose approval would count and who gave none yet; the group itself where there is nobody.
