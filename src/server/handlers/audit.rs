@@ -1,4 +1,4 @@
-//! The audit trail: pages of events, and the chain's head. Bodies about keys that the caller may not see are withheld.
+//! The audit trail: pages of events, and the chain's head. Bodies about keys that the caller may not know of are withheld.
 
 use super::sight::Sight;
 use crate::model::{AuditEvent, Digest, KeyId, Refusal};
@@ -12,6 +12,9 @@ use crate::workflow::Registry;
 use axum::extract::State;
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// How often the trail is read for one page.
+const MOST_READS: usize = 50;
 
 /// GET /v1/audit, ascending by seq.
 pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListAudit>) -> Answer {
@@ -32,16 +35,45 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
     };
     let filtered = filter.subject.is_some() || filter.actor.is_some() || filter.action.is_some();
     let mut sight = Sight::begin(&registry, caller).await?;
-    let found = sight.conn().audit_list(&filter).await?;
-    let mut events = Vec::with_capacity(found.len());
-    for event in found {
-        let event = redacted(&mut sight, event).await?;
-        // A filter would tell what the withheld body says.
-        if !(filtered && event.redacted) {
-            events.push(event);
+    let events = collect(&mut sight, filter, filtered).await?;
+    Ok(shown(&pages::page(events, limit, |event| event.seq)))
+}
+
+/// Reads a page in ascending order. A filter would tell what a withheld body says, so those are left out then, and a page may
+/// take several reads, but no more than [`MOST_READS`].
+async fn collect(sight: &mut Sight, mut filter: AuditFilter, filtered: bool) -> Result<Vec<AuditEvent>, Refusal> {
+    let wanted = filter.limit as usize;
+    let mut events: Vec<AuditEvent> = Vec::new();
+    for _ in 0..MOST_READS {
+        let found = sight.conn().audit_list(&filter).await?;
+        let (Some(first), Some(last)) = (found.first().map(|event| event.seq), found.last().map(|event| event.seq)) else { break };
+        let whole = found.len() >= wanted;
+        let mut kept = Vec::with_capacity(found.len());
+        for event in found {
+            let event = redacted(sight, event).await?;
+            if !(filtered && event.redacted) {
+                kept.push(event);
+            }
+        }
+        if filter.direction == Direction::Newest {
+            kept.append(&mut events);
+            events = kept;
+            filter.before = Some(first);
+        } else {
+            events.append(&mut kept);
+            filter.after = last;
+        }
+        if !whole || events.len() >= wanted {
+            break;
         }
     }
-    Ok(shown(&pages::page(events, limit, |event| event.seq)))
+    let surplus = events.len().saturating_sub(wanted);
+    if filter.direction == Direction::Newest {
+        events.drain(..surplus);
+    } else {
+        events.truncate(wanted);
+    }
+    Ok(events)
 }
 
 /// GET /v1/audit/head
@@ -50,7 +82,7 @@ pub async fn head(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQu
     Ok(shown(&sight.conn().audit_head().await?))
 }
 
-/// The event, its body withheld where it is about a key that the caller may not see.
+/// The event, its body withheld where it is about a key that the caller may not know of.
 ///
 /// # Errors
 /// The database is away.
@@ -60,7 +92,7 @@ pub async fn redacted(sight: &mut Sight, event: AuditEvent) -> Result<AuditEvent
         Some(key) => sight.conn().key_get(&key).await?,
         None => None,
     };
-    let hidden = key.is_some_and(|key| key.confidential && !sight.knows(&key));
+    let hidden = key.is_some_and(|key| !sight.knows(&key));
     Ok(if hidden { AuditEvent { body: None, redacted: true, ..event } } else { event })
 }
 
