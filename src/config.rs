@@ -1,5 +1,6 @@
 //! Settings from file, environment and flags; paths by `directories`; tokens of this machine's user.
 
+use crate::model::oidc::Session;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -113,10 +114,18 @@ impl Config {
     }
 }
 
-/// `tokens.json`: tokens by server, kept by `login`.
+/// `tokens.json`: what proves who one is, by server, kept by `login`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Tokens(BTreeMap<String, Secret>);
+pub struct Tokens(BTreeMap<String, Held>);
+
+/// A token of a registry, or a login with an issuer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Held {
+    Token(Secret),
+    Session(Box<Session>),
+}
 
 impl Tokens {
     /// The tokens of a file; none where there is no file.
@@ -127,12 +136,28 @@ impl Tokens {
 
     /// The token for a server.
     pub fn get(&self, server: &str) -> Option<&Secret> {
-        self.0.get(server.trim_end_matches('/'))
+        match self.0.get(server.trim_end_matches('/')) {
+            Some(Held::Token(token)) => Some(token),
+            _ => None,
+        }
+    }
+
+    /// The login with an issuer for a server.
+    pub fn session(&self, server: &str) -> Option<&Session> {
+        match self.0.get(server.trim_end_matches('/')) {
+            Some(Held::Session(session)) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Keeps a login for a server.
+    pub fn set_session(&mut self, server: &str, session: Session) {
+        self.0.insert(server.trim_end_matches('/').to_owned(), Held::Session(Box::new(session)));
     }
 
     /// Keeps a token for a server.
     pub fn set(&mut self, server: &str, token: Secret) {
-        self.0.insert(server.trim_end_matches('/').to_owned(), token);
+        self.0.insert(server.trim_end_matches('/').to_owned(), Held::Token(token));
     }
 
     /// Forgets the token of a server; whether there was one.
@@ -208,6 +233,30 @@ mod tests {
         assert_eq!(again.get("http://127.0.0.1:1").unwrap().reveal(), "cs_hidden");
         assert!(!format!("{again:?}").contains("hidden"));
         assert!(again.forget("http://127.0.0.1:1") && !again.forget("http://127.0.0.1:1"));
+    }
+
+    #[test]
+    fn a_login_is_kept_beside_tokens_and_never_printed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("tokens.json");
+        let text = |text: &str| text.to_owned();
+        let issuer = crate::model::oidc::LoginOffer {
+            name: text("corp"),
+            url: text("https://id.example"),
+            client: text("cli"),
+            scopes: text("openid"),
+        };
+        let until = crate::model::Timestamp(7);
+        let session = Session { issuer, token: text("a.hidden.b"), refresh: Some(text("also hidden")), until };
+        let mut tokens = Tokens::default();
+        tokens.set("http://127.0.0.1:1", Secret::new("cs_one"));
+        tokens.set_session("http://127.0.0.1:2/", session.clone());
+        tokens.write(&file).unwrap();
+        let again = Tokens::read(&file).unwrap();
+        assert_eq!(again.session("http://127.0.0.1:2"), Some(&session));
+        assert_eq!((again.get("http://127.0.0.1:2"), again.session("http://127.0.0.1:1")), (None, None));
+        assert_eq!(again.get("http://127.0.0.1:1").unwrap().reveal(), "cs_one");
+        assert!(!format!("{again:?}").contains("hidden"));
     }
 
     #[test]

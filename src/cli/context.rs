@@ -138,16 +138,26 @@ pub fn ask(prompt: &str) -> Result<String, Failure> {
 
 #[cfg(feature = "tui")]
 impl Context {
-    /// A client of the named registry, with its token where there is one.
+    /// A client of the named registry, with its token or login where there is one.
     pub fn client(&self) -> Result<crate::client::Client, Failure> {
         let server = self.server_or_hint()?;
-        let options = crate::client::ClientOptions {
+        let options = crate::client::ClientOptions { token: self.token(server)?, ..self.client_options(server) };
+        if options.token.is_none()
+            && let Some(session) = super::login::kept(self, server)?
+        {
+            return Ok(crate::client::Client::logged_in(session, options)?);
+        }
+        Ok(crate::client::Client::with(options)?)
+    }
+
+    /// How to reach a registry, without a token.
+    pub fn client_options(&self, server: &str) -> crate::client::ClientOptions {
+        crate::client::ClientOptions {
             base_url: server.to_owned(),
-            token: self.token(server)?,
+            token: None,
             insecure_http: self.globals.insecure_http || self.config.insecure_http,
             timeout: std::time::Duration::from_secs(30),
-        };
-        Ok(crate::client::Client::with(options)?)
+        }
     }
 
     /// Where verified chain heads are remembered.

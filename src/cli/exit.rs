@@ -138,6 +138,7 @@ impl From<ClientError> for Failure {
             }
             ClientError::Unreachable { .. } | ClientError::Timeout { .. } => Self::new(Exit::Unreachable, message),
             ClientError::Integrity(_) => Self::new(Exit::Integrity, message).hint("do not review or use this text"),
+            ClientError::Login(_) => Self::new(Exit::Denied, message),
             ClientError::Protocol(_) => Self::failed(message),
             ClientError::Refused(_) => Self::usage(message),
         }

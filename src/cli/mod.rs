@@ -25,6 +25,8 @@ pub mod init;
 #[cfg(feature = "tui")]
 mod key;
 #[cfg(feature = "tui")]
+mod login;
+#[cfg(feature = "tui")]
 mod look;
 #[cfg(feature = "server")]
 mod migrate;

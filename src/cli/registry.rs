@@ -5,7 +5,7 @@ use super::exit::Done;
 use super::pointer::PlainAct;
 use super::version::Fate;
 use super::{
-    audit, bundle, diff, draft, fragment, import, key, look, pointer, policy, promote, resolve, review, token, version, vote,
+    audit, bundle, diff, draft, fragment, import, key, login, look, pointer, policy, promote, resolve, review, token, version, vote,
     webhook,
 };
 use crate::model::Verdict;
@@ -13,8 +13,7 @@ use crate::model::Verdict;
 /// Commands that talk to a registry.
 #[derive(Debug, clap::Subcommand)]
 pub enum RegistryCommand {
-    /// Keeps a token for the registry on this machine
-    Login,
+    Login(login::Login),
     /// Forgets the token on this machine
     Logout,
     /// Says who you are to the registry
@@ -93,10 +92,10 @@ impl RegistryCommand {
     /// Runs the command.
     pub async fn run(self, context: &Context) -> Done {
         match self {
-            Self::Login => token::login(context).await,
-            Self::Logout => token::logout(context),
-            Self::Whoami => token::whoami(context).await,
-            Self::Paths => token::paths(context),
+            Self::Login(args) => args.run(context).await,
+            Self::Logout => login::logout(context),
+            Self::Whoami => login::whoami(context).await,
+            Self::Paths => login::paths(context),
             Self::Token(args) => args.run(context).await,
             Self::Policy(args) => args.run(context).await,
             Self::Key(args) => args.run(context).await,

@@ -5,6 +5,7 @@ use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
 use crate::rules::canonical;
 use crate::rules::net::Range;
+use crate::server::limits::{Limits, PER_SECOND};
 use crate::server::{self, Outside};
 use crate::storage::Journal;
 use crate::workflow::Registry;
@@ -42,6 +43,9 @@ pub struct Serve {
     /// Where kills and revocations are noted, best on another disk than the database; DIR/registry.journal unless given
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+    /// Requests a second that one token may make; kills and resolves are never counted
+    #[arg(long, value_name = "NUMBER", default_value_t = PER_SECOND, value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_second: u32,
 }
 
 /// A server that runs inside this process.
@@ -67,6 +71,7 @@ pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop:
         checkpoint_dir: None,
         webhook_allow: Vec::new(),
         journal: None,
+        requests_per_second: PER_SECOND,
     };
     start_with(&args, stop).await
 }
@@ -82,8 +87,9 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let db = registry.db.clone();
+    let limits = Limits::of(args.requests_per_second);
     let task = tokio::spawn(async move {
-        server::serve_with(Arc::new(registry), outside, listener, stop).await;
+        server::serve_with(Arc::new(registry), outside, limits, listener, stop).await;
         db.close().await;
         drop(lock);
         Ok(())

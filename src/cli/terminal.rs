@@ -30,6 +30,7 @@ impl Terminal {
         if context.server().is_none() && context.can_ask() {
             return self.offer_demo(context).await;
         }
+        super::login::before_terminal(context).await?;
         let client = context.client()?;
         let data_dir = context.paths.data_dir.clone();
         self.run(context, client, &data_dir).await

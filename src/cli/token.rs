@@ -1,19 +1,10 @@
-//! `login`, `logout`, `whoami`, `paths`, `token create|list|revoke`.
+//! `token create|list|revoke`.
 
-use super::context::{Acts, Context, ask};
-use super::exit::{Done, Exit, Failure};
-use super::output::{Mark, Output, Table, line, note};
-use crate::client::{Client, ClientOptions};
-use crate::config::{Secret, Tokens};
+use super::context::{Acts, Context};
+use super::exit::Done;
+use super::output::{Output, Table, line, note};
 use crate::model::{Actor, Environment, Scope, Token};
-use crate::tui::secret;
-use crate::wire::people::{CreateToken, Me};
-use std::fmt::Write as _;
-use std::io::IsTerminal as _;
-use std::time::Duration;
-
-/// The signal that ctrl-c sends where the terminal is not raw.
-const SIGINT: u8 = 2;
+use crate::wire::people::CreateToken;
 
 /// API tokens
 #[derive(Debug, clap::Subcommand)]
@@ -93,86 +84,4 @@ fn tokens_text(out: &Output, tokens: &[Token]) -> String {
         ]);
     }
     table.text(out)
-}
-
-/// Keeps a token for the registry, after asking the registry whose it is.
-pub async fn login(context: &Context) -> Done {
-    let server = context.server_or_hint()?.to_owned();
-    let token = match context.globals.token.clone().filter(|t| !t.is_empty()) {
-        Some(token) => token,
-        None if std::io::stdin().is_terminal() && context.globals.no_input => {
-            return Err(
-                Failure::usage("no token is given").hint("give --token or COUNTERSIGN_TOKEN, or send it to standard input")
-            );
-        }
-        None if std::io::stdin().is_terminal() => {
-            let asked = tokio::task::spawn_blocking(|| secret::ask("token (it is not shown): ")).await;
-            let left = || Failure::new(Exit::Signal(SIGINT), "nothing was kept");
-            asked.map_err(anyhow::Error::from)??.ok_or_else(left)?
-        }
-        None => ask("")?,
-    };
-    let token = token.trim().to_owned();
-    let options = ClientOptions {
-        base_url: server.clone(),
-        token: Some(token.clone()),
-        insecure_http: context.globals.insecure_http || context.config.insecure_http,
-        timeout: Duration::from_secs(30),
-    };
-    let me = Client::with(options)?.me().await?;
-    let file = context.paths.tokens_file();
-    let mut tokens = Tokens::read(&file)?;
-    tokens.set(&server, Secret::new(token));
-    tokens.write(&file)?;
-    note(&format!("kept in {}", file.display()));
-    context.out.answer(&me, me_text)
-}
-
-/// Forgets the token of the registry on this machine.
-pub fn logout(context: &Context) -> Done {
-    let server = context.server_or_hint()?;
-    let file = context.paths.tokens_file();
-    let mut tokens = Tokens::read(&file)?;
-    if !tokens.forget(server) {
-        return Err(Failure::new(Exit::NotFound, format!("no token is kept for {server}")));
-    }
-    tokens.write(&file)?;
-    note("forgotten on this machine; `countersign token revoke` ends a token everywhere");
-    Ok(())
-}
-
-/// Says who the caller is.
-pub async fn whoami(context: &Context) -> Done {
-    let me = context.client()?.me().await?;
-    context.out.answer(&me, me_text)
-}
-
-fn me_text(out: &Output, me: &Me) -> String {
-    let mut text =
-        format!("{}  token {}, {} scope", out.mark(Mark::Bold, &line(&me.actor.to_string())), line(&me.token_id), me.scope);
-    if !me.groups.is_empty() {
-        let _ = write!(text, "\ngroups {}", line(&me.groups.join(", ")));
-    }
-    for grant in &me.roles {
-        let (namespace, environment) = (grant.namespace.as_deref().unwrap_or("everywhere"), grant.environment.as_deref());
-        let environment = environment.map_or(String::new(), |e| format!(" in {e}"));
-        let _ = write!(text, "\n{} {}{}", grant.role, line(namespace), line(&environment));
-    }
-    text
-}
-
-/// Prints where files are kept.
-pub fn paths(context: &Context) -> Done {
-    let paths = &context.paths;
-    let all = [
-        ("config", paths.config_file()),
-        ("tokens", paths.tokens_file()),
-        ("data", paths.data_dir.clone()),
-        ("demo", paths.demo_dir()),
-    ];
-    let body: serde_json::Map<_, _> =
-        all.iter().map(|(name, path)| ((*name).to_owned(), path.display().to_string().into())).collect();
-    context
-        .out
-        .answer(&body, |_, _| all.iter().map(|(name, path)| format!("{name:8}{}", path.display())).collect::<Vec<_>>().join("\n"))
 }

@@ -30,6 +30,9 @@ pub enum ClientError {
     /// Something that is not this API answered.
     #[error("the answer is not understood: {0}")]
     Protocol(String),
+    /// An issuer did not let the person log in.
+    #[error("{0}")]
+    Login(String),
     /// This client will not send that: a token over plain http, an address that is none.
     #[error("{0}")]
     Refused(String),

@@ -8,6 +8,7 @@ mod check;
 mod error;
 mod fragments;
 mod keys;
+mod oidc;
 mod pages;
 mod patrol;
 mod people;
@@ -23,6 +24,7 @@ mod webhooks;
 mod world;
 
 pub use error::ClientError;
+pub use oidc::{DeviceCode, Keeper, Renewing, device_login};
 pub use pins::{Pin, Pins};
 pub use stream::{Followed, follow};
 pub use transport::{Client, ClientOptions, Download, init_tls};

@@ -1,6 +1,6 @@
 //! The connection: one HTTP client, the token, timeouts, problems, sizes.
 
-use super::{Answer, ClientError};
+use super::{Answer, ClientError, Renewing};
 use crate::wire::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,8 +41,15 @@ pub struct Client {
 struct Inner {
     base: String,
     http: reqwest::Client,
-    token: Option<String>,
+    bearer: Bearer,
     timeout: Duration,
+}
+
+/// What proves who calls.
+enum Bearer {
+    Nobody,
+    Token(String),
+    Session(Arc<Renewing>),
 }
 
 impl fmt::Debug for Client {
@@ -70,10 +77,20 @@ impl Client {
     }
 
     /// A client with all options given.
-    pub fn with(options: ClientOptions) -> Answer<Self> {
+    pub fn with(mut options: ClientOptions) -> Answer<Self> {
+        let bearer = options.token.take().map_or(Bearer::Nobody, Bearer::Token);
+        Self::bearing(bearer, options)
+    }
+
+    /// A client of a person who logged in with an issuer, whose login it renews; the token of the options is not looked at.
+    pub fn logged_in(session: Arc<Renewing>, options: ClientOptions) -> Answer<Self> {
+        Self::bearing(Bearer::Session(session), options)
+    }
+
+    fn bearing(bearer: Bearer, options: ClientOptions) -> Answer<Self> {
         init_tls();
         let base = options.base_url.trim_end_matches('/').to_owned();
-        check_address(&base, options.token.is_some() && !options.insecure_http)?;
+        check_address(&base, !matches!(bearer, Bearer::Nobody) && !options.insecure_http)?;
         let builder = reqwest::Client::builder();
         // Reading the system's certificates takes longer than the first answer on loopback, where none is ever looked at.
         let builder = if base.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
@@ -84,7 +101,7 @@ impl Client {
             .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| ClientError::Protocol(chain_of(&e)))?;
-        Ok(Self { inner: Arc::new(Inner { base, http, token: options.token, timeout: options.timeout }) })
+        Ok(Self { inner: Arc::new(Inner { base, http, bearer, timeout: options.timeout }) })
     }
 
     /// The registry's base URL without a slash at the end: what pins are kept under.
@@ -133,7 +150,7 @@ impl Client {
 
     /// `GET path` of a text.
     pub(super) async fn text(&self, path: &str) -> Answer<String> {
-        let request = self.signed(self.inner.http.get(self.address(path))).timeout(self.inner.timeout);
+        let request = self.signed(self.inner.http.get(self.address(path))).await.timeout(self.inner.timeout);
         let (status, bytes) = self.read(request.send().await.map_err(|e| self.broken(&e))?).await?;
         if !(200..300).contains(&status) {
             return Err(refused(status, &bytes));
@@ -143,7 +160,7 @@ impl Client {
 
     /// `GET path?query` of something long: its body has no time limit, each piece of it has.
     pub(super) async fn download(&self, path: &str, query: &(impl Serialize + Sync)) -> Answer<Download> {
-        let request = self.signed(self.inner.http.get(self.address(path)).query(query));
+        let request = self.signed(self.inner.http.get(self.address(path)).query(query)).await;
         let sent = tokio::time::timeout(self.inner.timeout, request.send()).await;
         let response = sent.map_err(|_| self.too_late())?.map_err(|e| self.broken(&e))?;
         if response.status().is_success() {
@@ -160,7 +177,10 @@ impl Client {
     /// Opens an event stream: the response once its head has come; its body has no time limit.
     pub(super) async fn open_stream(&self, path: &str, query: &(impl Serialize + Sync)) -> Answer<reqwest::Response> {
         let request = self.inner.http.get(self.address(path)).query(query).header("accept", "text/event-stream");
-        let sent = tokio::time::timeout(CONNECT + CONNECT, self.signed(request).send()).await;
+        let sent = {
+            let request = self.signed(request).await;
+            tokio::time::timeout(CONNECT + CONNECT, request.send()).await
+        };
         let response = sent.map_err(|_| ClientError::Timeout { seconds: 10 })?.map_err(|e| self.broken(&e))?;
         if response.status().is_success() {
             return Ok(response);
@@ -173,15 +193,16 @@ impl Client {
         format!("{}{path}", self.inner.base)
     }
 
-    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
-        match &self.inner.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
+    async fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        match &self.inner.bearer {
+            Bearer::Token(token) => request.bearer_auth(token),
+            Bearer::Session(session) => request.bearer_auth(session.token().await),
+            Bearer::Nobody => request,
         }
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Answer<T> {
-        let response = self.signed(request).timeout(self.inner.timeout).send().await.map_err(|e| self.broken(&e))?;
+        let response = self.signed(request).await.timeout(self.inner.timeout).send().await.map_err(|e| self.broken(&e))?;
         let (status, bytes) = self.read(response).await?;
         if !(200..300).contains(&status) {
             return Err(refused(status, &bytes));

@@ -470,6 +470,7 @@ members = ["person:owen", "person:dee"]
         (Need::KeyAdmin, &["dee", "owen", "root"]),
         (Need::Policy, &["root"]),
         (Need::Tokens, &["root"]),
+        (Need::Webhooks, &["root"]),
         (Need::Privacy, &["priv"]),
     ];
     const EVERYBODY: &[&str] = &[

@@ -1,15 +1,19 @@
 //! The accept loop: one task a connection, limits on headers and connections, an end without broken answers.
 
 use axum::Router;
+use axum::http::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::Service;
 
 /// A request's head must be whole within this time; an idle connection ends after it.
 const HEAD_TIME: Duration = Duration::from_mins(1);
@@ -25,8 +29,8 @@ pub async fn accept(listener: TcpListener, router: Router, shutdown: Cancellatio
     let builder = Arc::new(builder());
     let tracker = TaskTracker::new();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Some((stream, permit)) = next(&listener, &permits, &shutdown).await {
-        tracker.spawn(connection(builder.clone(), stream, router.clone(), shutdown.clone(), permit));
+    while let Some((stream, peer, permit)) = next(&listener, &permits, &shutdown).await {
+        tracker.spawn(connection(builder.clone(), stream, Door { router: router.clone(), peer }, shutdown.clone(), permit));
     }
     drop(listener);
     tracker.close();
@@ -47,17 +51,46 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
+/// The address that a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// The router for one connection: its requests carry where they come from.
+#[derive(Debug, Clone)]
+struct Door {
+    router: Router,
+    peer: Peer,
+}
+
+impl<B> Service<Request<B>> for Door
+where
+    Router: Service<Request<B>>,
+{
+    type Response = <Router as Service<Request<B>>>::Response;
+    type Error = <Router as Service<Request<B>>>::Error;
+    type Future = <Router as Service<Request<B>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Service::<Request<B>>::poll_ready(&mut self.router, context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
+        self.router.call(request)
+    }
+}
+
 /// The next connection; none when the server shuts down.
 async fn next(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
     shutdown: &CancellationToken,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
     let taken = async {
         let permit = permits.clone().acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => return Some((stream, permit)),
+                Ok((stream, address)) => return Some((stream, Peer(address.ip()), permit)),
                 Err(error) => {
                     // Out of file descriptors, or a connection that broke before it was taken: go on, but not hot.
                     tracing::warn!(%error, "failed to take a connection");
@@ -76,13 +109,13 @@ async fn next(
 async fn connection(
     builder: Arc<auto::Builder<TokioExecutor>>,
     stream: TcpStream,
-    router: Router,
+    door: Door,
     shutdown: CancellationToken,
     permit: OwnedSemaphorePermit,
 ) {
     // Without it small answers wait for the peer's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(door));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -1,19 +1,20 @@
-//! Who calls: the bearer token, checked against the snapshot, so that it works while the database is away.
+//! Who calls: a token of the registry, checked against the snapshot, so that it works while the database is away, or a token of
+//! an issuer, checked against the issuer's keys.
 
+use super::accept::Peer;
 use super::error::Rejection;
 use super::router::{self, Access};
+use super::App;
 use crate::model::{Code, Refusal, Scope, Timestamp};
-use crate::rules::access::{self, Caller, Need, allowed};
-use crate::rules::{canonical, policy};
+use crate::rules::access::{self, Caller, Login, Need, allowed};
+use crate::rules::{canonical, jwt, policy};
 use crate::snapshot::{HeldToken, Snapshot};
-use crate::workflow::Registry;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 
 /// Length of a token's id: `cs_` and 10 letters.
@@ -23,27 +24,91 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Lets a request through to its handler when the route's row of the access table allows it. A route without a row is
 /// closed.
-pub async fn guard(State(registry): State<Arc<Registry>>, mut request: Request, next: Next) -> Response {
-    let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let row = matched.as_deref().and_then(|template| router::access(request.method(), template));
-    let snapshot = registry.snapshot.get();
-    let decided = match row {
-        Some(Access::Open | Access::Ticket) => Ok(None),
-        Some(row @ Access::Foreign(_)) => authenticate_foreign(request.headers(), &snapshot, registry.clock.now())
-            .and_then(|caller| admit(&snapshot, &caller, row).map(|()| Some(caller))),
-        Some(row) => authenticate(request.headers(), &snapshot, registry.clock.now())
-            .and_then(|caller| admit(&snapshot, &caller, row).map(|()| Some(caller))),
-        None => Err(Refusal::not_found()),
-    };
-    match decided {
+pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let template = request.extensions().get::<MatchedPath>().cloned();
+    let template = template.as_ref().map_or("", MatchedPath::as_str);
+    let peer = request.extensions().get::<Peer>().copied();
+    let row = router::access(request.method(), template);
+    match pass(&app, row, request.headers(), peer).await {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
             next.run(request).await
         }
-        Err(refusal) => Rejection(refusal).into_response(),
+        Err(Shut::Refused(refusal)) => Rejection(refusal).into_response(),
+        Err(Shut::TooMany { seconds }) => {
+            let refusal = Refusal::new(Code::RateLimited, format!("too many requests; again in {seconds} s"));
+            let mut response = Rejection(refusal).into_response();
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            response
+        }
     }
+}
+
+/// Why a request does not reach its handler.
+enum Shut {
+    Refused(Refusal),
+    TooMany { seconds: u64 },
+}
+
+impl From<Refusal> for Shut {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Who asks, where the route asks for somebody.
+async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<Peer>) -> Result<Option<Caller>, Shut> {
+    let row = row.ok_or_else(Refusal::not_found)?;
+    if matches!(row, Access::Open | Access::Ticket) {
+        return Ok(None);
+    }
+    let too_many = |seconds| Shut::TooMany { seconds };
+    let identified = identify(app, headers, matches!(row, Access::Foreign(_))).await;
+    let now = app.registry.clock.now();
+    let caller = match identified {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            if let Some(Peer(address)) = peer {
+                app.limits.failure(address, now).map_err(too_many)?;
+            }
+            return Err(refusal.into());
+        }
+    };
+    // A kill waits for nothing, and answers from memory cost less than counting them.
+    let counted = !matches!(row, Access::Verb(Need::Kill) | Access::Read(Need::Resolve) | Access::Foreign(_));
+    if counted {
+        app.limits.request(&caller, now).map_err(too_many)?;
+    }
+    admit(&app.registry.snapshot.get(), &caller, row)?;
+    Ok(Some(caller))
+}
+
+/// The caller that a request's headers prove, by a token of the registry or of one of the policy's issuers; `foreign` protocols
+/// have more ways to send the former.
+///
+/// # Errors
+/// `unauthenticated`.
+pub async fn identify(app: &App, headers: &HeaderMap, foreign: bool) -> Result<Caller, Refusal> {
+    let snapshot = app.registry.snapshot.get();
+    let now = app.registry.clock.now();
+    let Some(text) = issued(headers).filter(|_| !snapshot.policy().issuers.is_empty()) else {
+        return if foreign { authenticate_foreign(headers, &snapshot, now) } else { authenticate(headers, &snapshot, now) };
+    };
+    let proved = app.issuers.prove(snapshot.policy(), text, now).await;
+    let sight = proved.map_err(|why| Refusal::new(Code::Unauthenticated, format!("the token {why}")))?;
+    let login = Login::Oidc(sight.issuer.as_str().into());
+    let caller = Caller { token_id: login.to_string(), login, ..Caller::whole(sight.actor.clone()) };
+    app.registry.observe(sight);
+    Ok(caller)
+}
+
+/// The bearer's text, where it has the form of an issuer's token.
+fn issued(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, text) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let text = text.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !text.starts_with("cs_") && jwt::is_one(text)).then_some(text)
 }
 
 /// What can be decided before the handler looks at names and bodies. A change is the verb's to decide, in its transaction and on
@@ -80,7 +145,7 @@ fn narrow(scope: Scope) -> Refusal {
 ///
 /// # Errors
 /// `unauthenticated`; only who holds the secret learns whether the token was revoked or expired.
-pub fn authenticate(headers: &HeaderMap, snapshot: &Snapshot, now: Timestamp) -> Result<Caller, Refusal> {
+fn authenticate(headers: &HeaderMap, snapshot: &Snapshot, now: Timestamp) -> Result<Caller, Refusal> {
     let no = |why: &str| Refusal::new(Code::Unauthenticated, why);
     let header = headers.get(header::AUTHORIZATION).ok_or_else(|| no("this needs a token"))?;
     let invalid = || no("the token is not valid");
@@ -96,7 +161,7 @@ pub fn authenticate(headers: &HeaderMap, snapshot: &Snapshot, now: Timestamp) ->
 ///
 /// # Errors
 /// As [`authenticate`].
-pub fn authenticate_foreign(headers: &HeaderMap, snapshot: &Snapshot, now: Timestamp) -> Result<Caller, Refusal> {
+fn authenticate_foreign(headers: &HeaderMap, snapshot: &Snapshot, now: Timestamp) -> Result<Caller, Refusal> {
     let invalid = || Refusal::new(Code::Unauthenticated, "the token is not valid");
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     match (text(header::AUTHORIZATION), text(API_KEY)) {

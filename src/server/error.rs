@@ -47,6 +47,7 @@ pub fn status(code: Code) -> StatusCode {
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -72,6 +73,7 @@ fn usual_hint(code: Code) -> Option<&'static str> {
         Code::UnsupportedMedia => "send `Content-Type: application/json`",
         Code::DiskFull => "the operator must make room; nothing was changed",
         Code::Unavailable => "reads go on; try again",
+        Code::RateLimited => "wait as long as Retry-After says; a kill never waits",
         Code::Timeout => "try again with the same Idempotency-Key",
         Code::Internal => "tell the operator the request id; the log says more",
         _ => return None,

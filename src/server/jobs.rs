@@ -56,6 +56,7 @@ async fn every<F: Future<Output = ()>>(period: Duration, shutdown: CancellationT
 /// Notes that the database is there, and loads anew where it holds what was never published: a commit whose answer was
 /// lost, or another program's.
 async fn refresh(registry: Arc<Registry>) {
+    registry.snapshot.age(registry.clock.now());
     let known = registry.snapshot.get().head();
     let head = async { registry.db.read().await?.conn().audit_head().await };
     let reloaded = match head.await {
@@ -84,7 +85,7 @@ async fn behind_after_a_while(registry: &Registry, seq: u64) -> bool {
 
 async fn reload(registry: &Registry, take: impl Fn(&SnapshotCell, Snapshot)) -> Result<(), StorageError> {
     let current = registry.snapshot.get();
-    let loaded = snapshot::load(&registry.db, *current.pepper()).await?;
+    let loaded = snapshot::load(&registry.db, *current.pepper()).await?.at(registry.clock.now());
     let seq = loaded.head().seq;
     take(&registry.snapshot, loaded);
     registry.wake.send_replace(seq);

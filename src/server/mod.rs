@@ -6,6 +6,7 @@ pub mod error;
 mod extract;
 mod handlers;
 mod jobs;
+pub mod limits;
 mod middleware;
 mod outside;
 mod pages;
@@ -14,7 +15,9 @@ pub mod router;
 
 pub use outside::Outside;
 
+use crate::outward::Issuers;
 use crate::workflow::Registry;
+use limits::Limits;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +29,10 @@ pub struct App {
     pub registry: Arc<Registry>,
     /// What it proves itself with.
     pub outside: Arc<Outside>,
+    /// Whose tokens prove who somebody is.
+    pub issuers: Arc<Issuers>,
+    /// How often somebody may ask.
+    pub limits: Arc<Limits>,
     /// Ends streams and jobs.
     pub shutdown: CancellationToken,
 }
@@ -39,15 +46,26 @@ impl axum::extract::FromRef<App> for Arc<Registry> {
 /// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most). It signs
 /// with a key that ends with it.
 pub async fn serve(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken) {
+    serve_within(registry, listener, shutdown, Limits::default()).await;
+}
+
+/// The same with other limits.
+pub async fn serve_within(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken, limits: Limits) {
     let outside = Outside::passing(&registry.clock);
-    serve_with(registry, outside, listener, shutdown).await;
+    serve_with(registry, outside, limits, listener, shutdown).await;
 }
 
 /// The same with what it proves itself with.
-pub async fn serve_with(registry: Arc<Registry>, outside: Outside, listener: TcpListener, shutdown: CancellationToken) {
-    let outside = Arc::new(outside);
+pub async fn serve_with(
+    registry: Arc<Registry>,
+    outside: Outside,
+    limits: Limits,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) {
+    let (outside, issuers, limits) = (Arc::new(outside), Arc::default(), Arc::new(limits));
     let jobs = jobs::start(registry.clone(), &outside, &shutdown);
-    let app = App { registry, outside, shutdown: shutdown.clone() };
+    let app = App { registry, outside, issuers, limits, shutdown: shutdown.clone() };
     accept::accept(listener, router::router(app), shutdown).await;
     jobs.wait().await;
 }

@@ -64,6 +64,8 @@ routes! {
     get    READYZ,              Open                     => health::readyz;
     get    READYZ_WRITE,        Open                     => health::readyz_write;
 
+    get    LOGIN,               Open                     => people::login;
+
     get    ENVIRONMENTS,        Known                    => world::environments;
     get    ME,                  Anyone                   => people::me;
     get    POLICY,              Read(Need::PolicyRead)   => world::policy;
@@ -144,7 +146,7 @@ routes! {
 
 /// The router with all that lies around it: identity, limits, conditional reads, request ids.
 pub fn router(app: App) -> Router {
-    let guarded = routed().route_layer(axum::middleware::from_fn_with_state(app.registry.clone(), auth::guard));
+    let guarded = routed().route_layer(axum::middleware::from_fn_with_state(app.clone(), auth::guard));
     middleware::around(guarded.fallback(nothing_here).method_not_allowed_fallback(not_this_way), &app).with_state(app)
 }
 
@@ -183,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn only_health_is_open_and_a_route_without_a_row_is_closed() {
+    fn only_health_and_where_to_log_in_are_open_and_a_route_without_a_row_is_closed() {
         let open: Vec<&str> = TABLE.iter().filter(|r| r.access == Open).map(|r| r.template).collect();
-        assert_eq!(open, [t::HEALTHZ, t::READYZ, t::READYZ_WRITE]);
+        assert_eq!(open, [t::HEALTHZ, t::READYZ, t::READYZ_WRITE, t::LOGIN]);
         assert_eq!(access(&Method::HEAD, t::KEYS), Some(Read(Need::Read)));
         assert_eq!(access(&Method::PUT, t::KEYS), None);
         assert_eq!(access(&Method::GET, "/v1/nothing"), None);

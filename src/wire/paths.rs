@@ -34,6 +34,8 @@ paths! {
     ENVIRONMENTS = "/v1/environments" => environments();
     /// The policy, or its merged rule for a key.
     POLICY = "/v1/policy" => policy();
+    /// Where one can log in, for who has no token yet.
+    LOGIN = "/v1/login" => login();
     /// Who the caller is.
     ME = "/v1/me" => me();
     /// Keys.

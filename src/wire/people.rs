@@ -1,5 +1,6 @@
 //! Envelopes of tokens and callers.
 
+use crate::model::oidc::LoginOffer;
 use crate::model::{Actor, Environment, Scope, Token};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,13 @@ pub struct CreatedToken {
     pub token: Token,
     /// `cs_…`: id, secret and checksum.
     pub secret: String,
+}
+
+/// GET /v1/login: asked without a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginOffers {
+    /// Issuers that `login --oidc` can use.
+    pub issuers: Vec<LoginOffer>,
 }
 
 /// GET /v1/me

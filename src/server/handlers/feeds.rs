@@ -5,7 +5,7 @@ use super::sight::Sight;
 use crate::model::Refusal;
 use crate::rules::access::Caller;
 use crate::server::App;
-use crate::server::auth::authenticate;
+use crate::server::auth::identify;
 use crate::server::extract::Asked;
 use crate::server::respond::Answer;
 use crate::wire::world::ExportAudit;
@@ -53,7 +53,7 @@ impl Feed {
             return Ok(None);
         }
         let registry = &self.app.registry;
-        let caller = authenticate(&self.headers, &registry.snapshot.get(), registry.clock.now())?;
+        let caller = identify(&self.app, &self.headers, false).await?;
         let mut sight = Sight::begin(registry, caller).await?;
         let mut lines = Vec::new();
         for event in sight.conn().audit_after(self.after, CHUNK).await? {

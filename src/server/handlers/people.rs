@@ -1,16 +1,27 @@
 //! Who the caller is, and tokens.
 
 use crate::model::Token;
+use crate::model::oidc::LoginOffer;
 use crate::rules::access::{Caller, Need, allowed, grants};
 use crate::rules::policy::groups_of;
 use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
-use crate::wire::people::{self, Grant, Me};
+use crate::wire::people::{self, Grant, LoginOffers, Me};
 use crate::workflow::{CreateToken, Registry, RevokeToken};
 use axum::extract::State;
 use serde::Deserialize;
 use std::sync::Arc;
+
+/// GET /v1/login: where one can log in.
+pub async fn login(State(registry): State<Arc<Registry>>, _: NoQuery) -> Answer {
+    let snapshot = registry.snapshot.get();
+    let issuers = snapshot.policy().issuers.values().filter_map(|issuer| {
+        let (name, url, scopes) = (issuer.name.clone(), issuer.url.clone(), issuer.scopes.clone());
+        issuer.client.clone().map(|client| LoginOffer { name, url, client, scopes })
+    });
+    Ok(shown(&LoginOffers { issuers: issuers.collect() }))
+}
 
 /// GET /v1/me
 pub async fn me(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery) -> Answer {

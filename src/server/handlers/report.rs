@@ -7,7 +7,7 @@ use crate::rules::chain::moves_a_pointer;
 use crate::rules::policy::rule;
 use crate::rules::report::{Change, header, row, version_of};
 use crate::server::App;
-use crate::server::auth::authenticate;
+use crate::server::auth::identify;
 use crate::server::extract::Asked;
 use crate::server::respond::Answer;
 use crate::storage::AuditFilter;
@@ -61,7 +61,7 @@ impl Feed {
         }
         let Some(after) = self.after else { return Ok(None) };
         let registry = &self.app.registry;
-        let caller = authenticate(&self.headers, &registry.snapshot.get(), registry.clock.now())?;
+        let caller = identify(&self.app, &self.headers, false).await?;
         let mut sight = Sight::begin(registry, caller).await?;
         let (since, until) = (Some(self.ask.from), Some(self.ask.to));
         let filter = AuditFilter { after, since, until, limit: CHUNK, ..AuditFilter::default() };

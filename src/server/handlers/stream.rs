@@ -8,7 +8,7 @@ use super::sight::Sight;
 use crate::model::{AuditEvent, ChainHead, EnvironmentPointer, Refusal};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::server::App;
-use crate::server::auth::authenticate;
+use crate::server::auth::identify;
 use crate::server::error::Rejection;
 use crate::server::extract::Asked;
 use crate::wire::stream::{AUDIT, HEARTBEAT, POINTER};
@@ -94,7 +94,7 @@ impl Follower {
                 woken = self.wake.changed() => { woken.ok()?; false }
                 _ = self.beat.tick() => true,
             };
-            if beat && !self.may_go_on() {
+            if beat && !self.may_go_on().await {
                 return None;
             }
             match self.read().await {
@@ -111,9 +111,9 @@ impl Follower {
     }
 
     /// Whether the token is still good, asked at each beat; what its actor may see is looked at anew.
-    fn may_go_on(&mut self) -> bool {
+    async fn may_go_on(&mut self) -> bool {
+        let Ok(caller) = identify(&self.app, &self.headers, false).await else { return false };
         let snapshot = self.app.registry.snapshot.get();
-        let Ok(caller) = authenticate(&self.headers, &snapshot, self.app.registry.clock.now()) else { return false };
         self.audits = allowed(snapshot.policy(), &caller, Need::Audit, None, None).is_ok();
         true
     }

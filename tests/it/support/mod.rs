@@ -1,6 +1,7 @@
 //! What several subjects' tests stand on.
 
 pub mod engines;
+pub mod issuer;
 pub mod policy;
 pub mod program;
 pub mod proxy;
