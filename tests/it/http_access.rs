@@ -1,6 +1,7 @@
 //! Who may call what: every route with every kind of caller; what a confidential key shows to those who may not know of it.
 
-use crate::support::registry::{PEOPLE, Said, Served, said};
+use crate::support::registry::{PEOPLE, Served, said};
+use countersign::server::router::{Access, Route, TABLE};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -14,14 +15,45 @@ struct Row {
     admitted: &'static [&'static str],
 }
 
-const READERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "carol-read"];
-const AUDITORS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "eve", "carol-read"];
-const RESOLVERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "carol-read"];
-const RESOLVERS_SOMEWHERE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "eve", "carol-read"];
-const ANYONE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "carol-read"];
-const WITH_EVE: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "eve", "carol-read"];
+const READERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "carol-read", "carol-in-dev"];
+const AUDITORS: &[&str] =
+    &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "eve", "carol-read", "carol-in-dev"];
+const RESOLVERS: &[&str] = &[
+    "dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "carol-read", "carol-in-dev", "site", "web-resolves",
+    "site-public",
+];
+const RESOLVERS_SOMEWHERE: &[&str] = &[
+    "dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "eve", "carol-read", "carol-in-dev", "site", "web-resolves",
+    "site-public",
+];
+/// All but who only kills.
+const ANYONE: &[&str] = &[
+    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
+    "site", "web-resolves", "site-public",
+];
+/// And who is not public.
+const KNOWN: &[&str] = &[
+    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
+    "site", "web-resolves",
+];
+/// And who does not only resolve.
+const MINE: &[&str] = &[
+    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
+    "site",
+];
+const WITH_EVE: &[&str] =
+    &["dee", "ana", "bob", "carol", "olga", "rita", "root", "ines", "ci", "eve", "carol-read", "carol-in-dev"];
 
-fn rows(digest: &str, id: &str) -> Vec<Row> {
+/// A digest of a version that serves, an open promotion and an applied one, a fragment: what the rows are about.
+struct Stage {
+    digest: String,
+    open: String,
+    applied: String,
+    fragment: String,
+}
+
+fn rows(stage: &Stage) -> Vec<Row> {
+    let Stage { digest, open: id, applied, fragment } = stage;
     let get = |path: &str, admitted: &'static [&'static str]| Row {
         method: Method::GET,
         path: path.into(),
@@ -38,9 +70,9 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
     let say = json!({ "rationale": "because", "dry_run": true });
     let one = json!({ "rationale": "because" });
     vec![
-        get("/v1/environments", ANYONE),
+        get("/v1/environments", KNOWN),
         get("/v1/me", ANYONE),
-        get("/v1/tokens", ANYONE),
+        get("/v1/tokens", MINE),
         get("/v1/policy", AUDITORS),
         post("/v1/policy", json!({ "source": "", "rationale": "r", "dry_run": true }), &["root"]),
         post("/v1/tokens", json!({ "actor": "service:web" }), &["root"]),
@@ -77,6 +109,7 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(&format!("/v1/versions/{digest}/discard"), json!({ "rationale": " " }), &["dee"]),
         get("/v1/fragments", WITH_EVE),
         post("/v1/fragments", json!({ "name": "Bad", "body": "", "owning_group": "owners" }), &["dee", "ines"]),
+        get(&format!("/v1/fragments/{fragment}"), WITH_EVE),
         get("/v1/fragments/tone/users", WITH_EVE),
         get("/v1/pointers", WITH_EVE),
         get(&pointer, READERS),
@@ -90,7 +123,7 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(
             "/v1/kill",
             json!({ "environment": "dev", "keys": [KEY], "expected_count": 9, "reason": "test" }),
-            &["carol", "olga", "olga-kill"],
+            &["carol", "olga", "olga-kill", "carol-in-dev"],
         ),
         get("/v1/promotions", WITH_EVE),
         post(
@@ -102,16 +135,18 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(
             &format!("/v1/promotions/{id}/approvals"),
             json!({ "verdict": "comment", "rationale": "because" }),
-            &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci"],
+            &["dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "carol-in-dev"],
         ),
         post(
             &format!("/v1/promotions/{id}/approvals"),
             json!({ "verdict": "approve", "gate": "review", "rationale": "because", "statement": digest }),
             &["ana", "bob"],
         ),
-        post(&format!("/v1/promotions/{id}/apply"), say.clone(), &["carol"]),
+        post(&format!("/v1/promotions/{id}/apply"), say.clone(), &["carol", "carol-in-dev"]),
+        post(&format!("/v1/promotions/{applied}/withdraw"), one.clone(), &["dee", "root"]),
+        post(&format!("/v1/promotions/{id}/renew"), json!({ "rationale": "again", "dry_run": true }), &["dee", "carol", "carol-in-dev"]),
         post(&format!("/v1/promotions/{id}/review"), one.clone(), &["ana", "bob", "olga"]),
-        post(&format!("/v1/promotions/{id}/note"), one.clone(), &["carol", "olga"]),
+        post(&format!("/v1/promotions/{id}/note"), one.clone(), &["carol", "olga", "carol-in-dev"]),
         get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}"), json!({ "unit": "u" }), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}/explain"), json!({ "unit": "u" }), RESOLVERS),
@@ -120,6 +155,7 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
         post(&format!("/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS_SOMEWHERE),
         post("/env/dev/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),
         post(&format!("/env/dev/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS),
+        get("/v1/stream", KNOWN),
         get("/v1/audit", AUDITORS),
         get("/v1/audit/head", AUDITORS),
         get("/v1/audit/checkpoint", AUDITORS),
@@ -130,9 +166,11 @@ fn rows(digest: &str, id: &str) -> Vec<Row> {
     ]
 }
 
-async fn call(served: &Served, who: &str, row: &Row) -> Said {
+/// The status alone: a stream has no end.
+async fn call(served: &Served, who: &str, row: &Row) -> u16 {
     let request = served.request(who, row.method.clone(), &row.path);
-    said(if row.body.is_null() { request } else { request.json(&row.body) }).await
+    let request = if row.body.is_null() { request } else { request.json(&row.body) };
+    request.send().await.unwrap().status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,45 +178,110 @@ async fn every_route_admits_whom_the_policy_says_and_nobody_else() {
     let served = Served::start().await;
     served.key(KEY).await;
     let digest = served.version(KEY, "A greeting.").await;
-    served.into_dev(KEY, &digest).await;
+    let applied = served.open(KEY, "dev", &digest, json!({})).await;
+    served.apply(&applied).await;
     served.into_production(KEY, &digest, json!({})).await;
     let other = served.version(KEY, "Another greeting.").await;
-    let id = served.open(KEY, "dev", &other, json!({})).await;
+    let open = served.open(KEY, "dev", &other, json!({})).await;
     let fragment = json!({ "name": "tone", "body": "Be kind.", "owning_group": "owners" });
-    served.post("dee", "/v1/fragments", fragment).await.good();
+    let fragment = served.post("dee", "/v1/fragments", fragment).await.good()["digest"].as_str().unwrap().to_owned();
     let mut wrong = Vec::new();
-    for row in rows(&digest, &id) {
+    for row in rows(&Stage { digest, open, applied, fragment }) {
         for (who, _, _) in PEOPLE {
-            let status = call(&served, who, &row).await.status.as_u16();
+            let status = call(&served, who, &row).await;
             let past = !matches!(status, 401 | 403 | 404);
-            let expired = who.ends_with("expired") || who.ends_with("revoked");
-            if (past != row.admitted.contains(who)) || (expired && status != 401) {
+            let ended = who.ends_with("expired") || who.ends_with("revoked");
+            if (past != row.admitted.contains(who)) || (ended && status != 401) {
                 wrong.push(format!("{} {} {} as {who}: {status}", row.method, row.path, row.body));
             }
         }
-        for who in ["nobody", "stranger"] {
-            let status = call(&served, who, &row).await.status.as_u16();
+        // Nobody, somebody whom nobody knows, and what is not even a token.
+        for who in ["nobody", "stranger", "eyJ.malformed"] {
+            let status = call(&served, who, &row).await;
             assert_eq!(status, 401, "{} {} as {who}", row.method, row.path);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn the_matrix_has_a_row_for_every_route() {
+    let stage = Stage { digest: "d".into(), open: "i".into(), applied: "i".into(), fragment: "f".into() };
+    let paths = rows(&stage);
+    for route in TABLE.iter().filter(|route| !matches!(route.access, Access::Open | Access::Ticket)) {
+        assert!(paths.iter().any(|row| fits(row, route)), "{} {}", route.method, route.template);
+    }
+    // What needs no token is known by name: another one must be thought about.
+    let free = TABLE.iter().filter(|route| matches!(route.access, Access::Open | Access::Ticket));
+    for route in free {
+        assert!(OPEN.contains(&route.template), "{} {} is open to everybody", route.method, route.template);
+    }
+}
+
+/// What needs no token of the registry.
+const OPEN: &[&str] = &["/healthz", "/readyz", "/readyz/write", "/v1/login", "/ofrep/v1/events"];
+
+fn fits(row: &Row, route: &Route) -> bool {
+    let (have, want): (Vec<_>, Vec<_>) =
+        (row.path.split('?').next().unwrap().split('/').collect(), route.template.split('/').collect());
+    row.method.as_str().eq_ignore_ascii_case(route.method)
+        && have.len() == want.len()
+        && have.iter().zip(&want).all(|(have, want)| want.starts_with('{') || have == want)
+}
+
+/// Every route with a name in it, asked for what is there but not the caller's, and for what is not there: status and body.
+async fn probes(served: &Served, who: &str, there: &Stage, key: &str) -> Vec<(String, u16, String)> {
+    let mut said_so = Vec::new();
+    let named = |row: &&Row| {
+        let names = [KEY, &there.digest, &there.open, &there.applied];
+        let about = names.iter().any(|name| row.path.contains(name) || row.body.to_string().contains(name));
+        // Making a key of a name that is taken cannot look like making one of a free name.
+        about && row.path != "/v1/keys"
+    };
+    for row in rows(there).iter().filter(named) {
+        let path = row.path.replace(KEY, key);
+        let body = row.body.to_string().replace(KEY, key);
+        let request = served.request(who, row.method.clone(), &path);
+        let request = request.header("content-type", "application/json").body(if row.body.is_null() { String::new() } else { body });
+        let answer = said(request).await;
+        let place = format!("{} {}", row.method, row.path.replace(&there.digest, "D").replace(&there.open, "P").replace(&there.applied, "P"));
+        // The foreign protocol repeats the key that was asked for.
+        said_so.push((place, answer.status.as_u16(), answer.text.replace(key, "K")));
+    }
+    said_so
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_matrix_leaves_no_route_out() {
-    let paths = rows(&format!("sha256:{}", "0".repeat(64)), "00000000-0000-7000-8000-000000000000");
-    let elsewhere = ["/healthz", "/readyz", "/readyz/write", "/v1/stream", "/v1/fragments/{fragment}", "/ofrep/v1/events"];
-    let as_open = ["/v1/promotions/{id}/withdraw", "/v1/promotions/{id}/renew"];
-    for route in countersign::server::router::TABLE {
-        let fits = |row: &Row| {
-            let (have, want): (Vec<_>, Vec<_>) =
-                (row.path.split('?').next().unwrap().split('/').collect(), route.template.split('/').collect());
-            row.method.as_str().eq_ignore_ascii_case(route.method)
-                && have.len() == want.len()
-                && have.iter().zip(&want).all(|(have, want)| want.starts_with('{') || have == want)
+async fn what_is_not_yours_and_what_is_not_there_answer_alike_on_every_route() {
+    let served = Served::start().await;
+    let nowhere = Stage {
+        digest: format!("sha256:{}", "0".repeat(64)),
+        open: "00000000-0000-7000-8000-000000000000".into(),
+        applied: "00000000-0000-7000-8000-000000000001".into(),
+        fragment: format!("sha256:{}", "1".repeat(64)),
+    };
+    for (key, confidential) in [(KEY, false), ("support.secret", true)] {
+        let made = json!({ "key_id": key, "owning_group": "owners", "confidential": confidential });
+        served.post("dee", "/v1/keys", made).await.good();
+        let digest = served.version(key, "A greeting.").await;
+        let applied = served.open(key, "dev", &digest, json!({})).await;
+        // Carol may not know of a confidential key.
+        let open = served.open(key, "production", &digest, json!({})).await;
+        let there = Stage { digest, open, applied, fragment: nowhere.fragment.clone() };
+        // Somebody from elsewhere; and for a confidential key everybody whose right is for everywhere.
+        let strangers: &[&str] = if confidential {
+            &["eve", "rita", "carol", "olga", "root", "audi", "ines", "ci", "web", "web-resolves", "site-public", "olga-kill"]
+        } else {
+            &["eve"]
         };
-        let known = elsewhere.contains(&route.template) || as_open.contains(&route.template);
-        assert!(known || paths.iter().any(fits), "{} {}", route.method, route.template);
+        for who in strangers {
+            let seen = probes(&served, who, &there, key).await;
+            let missing = probes(&served, who, &nowhere, "support.nothing").await;
+            assert!(seen.len() > 25, "{}", seen.len());
+            for (there, nothing) in seen.iter().zip(&missing) {
+                assert_eq!(there, nothing, "{who} {key}");
+            }
+        }
     }
 }
 

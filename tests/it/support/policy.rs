@@ -101,7 +101,8 @@ role = "author"
 "#
 );
 
-/// Of a registry that is served by the test: each role is somebody's alone; rita reads, audi audits, eve is from elsewhere.
+/// Of a registry that is served by the test: each role is somebody's alone; rita reads, audi audits, pia
+/// guards privacy, site is public, eve is from elsewhere.
 pub const SERVED: &str = concat!(
     house!(),
     r#"
@@ -115,6 +116,12 @@ role = "reader"
 [[role]]
 who = "person:audi"
 role = "auditor"
+[[role]]
+who = "person:pia"
+role = "privacy"
+[[role]]
+who = "service:site"
+role = "public"
 [[role]]
 who = "person:eve"
 role = "reader"

@@ -6,6 +6,7 @@ use countersign::model::{Actor, Scope, Timestamp, Token};
 use countersign::rules::access::Caller;
 use countersign::rules::canonical::sha256;
 use countersign::server;
+use countersign::server::limits::Limits;
 use countersign::snapshot::Pepper;
 use countersign::storage::Db;
 use countersign::workflow::{FoundRegistry, Registry};
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use super::policy::SERVED as POLICY;
 
-/// Everybody who has a token: name, actor, scope.
+/// Everybody who has a token: name, actor, scope; one whose name says so has it for dev alone.
 pub const PEOPLE: &[(&str, &str, Scope)] = &[
     ("dee", "person:dee", Scope::Full),
     ("ana", "person:ana", Scope::Full),
@@ -35,7 +36,12 @@ pub const PEOPLE: &[(&str, &str, Scope)] = &[
     ("web", "service:web", Scope::Full),
     ("eve", "person:eve", Scope::Full),
     ("olga-kill", "person:olga", Scope::Kill),
+    ("pia", "person:pia", Scope::Full),
+    ("site", "service:site", Scope::Full),
     ("carol-read", "person:carol", Scope::Read),
+    ("carol-in-dev", "person:carol", Scope::Full),
+    ("web-resolves", "service:web", Scope::Service),
+    ("site-public", "service:site", Scope::Public),
     ("dee-expired", "person:dee", Scope::Full),
     ("dee-revoked", "person:dee", Scope::Full),
 ];
@@ -124,23 +130,40 @@ impl Served {
         registry.run(&caller, None, found).await.unwrap();
         put_tokens(&db, clock.now()).await;
         let registry = Arc::new(Registry::load(db, pepper, clock.clone()).await.unwrap());
-        Self::serve(registry, dir).await
+        Self::serve(registry, dir, Limits::off()).await
     }
 
-    async fn serve(registry: Arc<Registry>, dir: TempDir) -> Self {
+    /// The same registry, served again within limits: by another server, which ends with this value.
+    pub async fn again(&self, limits: Limits) -> Self {
+        Self::serve(self.registry.clone(), tempfile::tempdir().unwrap(), limits).await
+    }
+
+    /// The same database, as a server finds it that starts now.
+    pub async fn restarted(&self) -> Self {
+        let (db, clock) = (self.registry.db.clone(), self.registry.clock.clone());
+        let registry = Arc::new(Registry::load(db, Pepper([7; 32]), clock).await.unwrap());
+        Self::serve(registry, tempfile::tempdir().unwrap(), Limits::off()).await
+    }
+
+    async fn serve(registry: Arc<Registry>, dir: TempDir, limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(server::serve(registry.clone(), listener, shutdown.clone()));
+        let task = tokio::spawn(server::serve_within(registry.clone(), listener, shutdown.clone(), limits));
         countersign::client::init_tls();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { address, registry, dir, shutdown, task, client }
     }
 
-    /// A request by somebody; `nobody` sends no token.
+    /// A request by somebody; `nobody` sends no token, and a token of an issuer stands for itself.
     pub fn request(&self, who: &str, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("http://{}{path}", self.address));
-        if who == "nobody" { request } else { request.bearer_auth(token_of(who)) }
+        match who {
+            "nobody" => request,
+            // Every JSON object begins so.
+            issued if issued.starts_with("eyJ") => request.bearer_auth(issued),
+            name => request.bearer_auth(token_of(name)),
+        }
     }
 
     /// GET.
@@ -182,7 +205,7 @@ async fn put_tokens(db: &Db, now: Timestamp) {
             actor,
             owner,
             scope: *scope,
-            environment: None,
+            environment: name.ends_with("-in-dev").then(|| "dev".parse().unwrap()),
             note: String::new(),
             created_at: now,
             expires_at: if name.ends_with("expired") { now } else { now.plus_seconds(3600) },
