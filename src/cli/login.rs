@@ -35,9 +35,9 @@ impl Login {
                 let server = context.server_or_hint()?.to_owned();
                 let offer = offer(context, &server, Some(issuer.as_str()).filter(|name| !name.is_empty())).await?;
                 let session = log_in(&offer).await?;
-                let keeper = Kept::of(context, &server);
-                let client = Client::logged_in(Renewing::new(session.clone(), Box::new(keeper)), context.client_options(&server))?;
-                let me = client.me().await?;
+                // Not renewed before it is kept: what renews it may work once only.
+                let options = ClientOptions { token: Some(session.token.clone()), ..context.client_options(&server) };
+                let me = Client::with(options)?.me().await?;
                 keep(context, &server, session)?;
                 context.out.answer(&me, me_text)
             }

@@ -86,6 +86,9 @@ impl Issuers {
 
     /// Fetches without anybody waiting, unless somebody does so already.
     fn fetch_beside(self: &Arc<Self>, held: Arc<Held>, issuer: &Issuer, now: Timestamp) {
+        if held.tries.try_lock().is_err() {
+            return;
+        }
         let (issuers, issuer) = (self.clone(), issuer.clone());
         tokio::spawn(async move {
             let before = held.known(now).map(|known| known.at);

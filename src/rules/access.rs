@@ -509,7 +509,7 @@ members = ["person:owen", "person:dee"]
         let keys =
             [key("support.greeting", false), key("support.greeting", true), key("search.rank", false), key("search.rank", true)];
         for actor in EVERYBODY {
-            for scope in [Scope::Full, Scope::Read, Scope::Kill] {
+            for scope in Scope::ALL.iter().copied() {
                 let caller = caller(actor, scope);
                 for need in [Need::Resolve, Need::Read, Need::Kill] {
                     for place in ["staging", "production"] {
@@ -601,6 +601,43 @@ members = ["person:owen", "person:dee"]
             let reads = code("person:olaf", Scope::Read, *need, Some(&key), Some("production")).is_none();
             assert_eq!(reads, matches!(need, Need::Read | Need::Resolve | Need::Audit | Need::PolicyRead), "{need:?}");
         }
+    }
+
+    #[test]
+    fn a_token_that_resolves_does_nothing_else_and_a_public_one_knows_of_nothing_confidential() {
+        let (open, secret) = (key("support.greeting", false), key("support.greeting", true));
+        for scope in [Scope::Service, Scope::Public] {
+            for need in Need::ALL {
+                let may = code("person:dee", scope, *need, Some(&open), Some("production")).is_none();
+                assert_eq!(may, *need == Need::Resolve, "{scope} {need:?}");
+            }
+        }
+        let of = |scope| code("service:desk", scope, Need::Resolve, Some(&secret), Some("production"));
+        assert_eq!((of(Scope::Service), of(Scope::Public)), (None, Some(Code::NotFound)));
+        assert_eq!(code("person:owen", Scope::Public, Need::Resolve, Some(&secret), None), Some(Code::NotFound), "an owner's too");
+        let shown = |scope| sees_unit_hash(&policy(), &caller("service:desk", scope));
+        assert!(shown(Scope::Service) && !shown(Scope::Public));
+    }
+
+    #[test]
+    fn a_token_for_one_environment_acts_there_alone_and_changes_nothing_that_belongs_to_all() {
+        let key = key("support.greeting", false);
+        let policy = policy();
+        let bound = |actor: &str| Caller { environment: Some("production".parse().unwrap()), ..caller(actor, Scope::Full) };
+        let may = |actor: &str, need: Need, place: Option<&str>| {
+            let place = place.map(|place| place.parse().unwrap());
+            allowed(&policy, &bound(actor), need, Some(&key), place.as_ref()).is_ok()
+        };
+        assert!(may("person:olaf", Need::Kill, Some("production")) && !may("person:olaf", Need::Kill, Some("staging")));
+        assert!(may("person:rita", Need::Resolve, Some("production")) && !may("person:rita", Need::Resolve, Some("dev")));
+        assert!(may("person:rita", Need::Read, None), "what belongs to no environment can be read");
+        for need in Need::ALL.iter().filter(|need| !need.reads()) {
+            for actor in EVERYBODY {
+                assert!(!may(actor, *need, None), "{actor} {need:?}");
+            }
+        }
+        assert!(!bound("person:root").is_whole());
+        assert_eq!(home(&policy, &bound("person:rita")), Some("production".parse().unwrap()));
     }
 
     #[test]

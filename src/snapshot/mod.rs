@@ -357,6 +357,29 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_an_issuer_said_puts_people_into_groups_for_a_day_whatever_policy_comes_after() {
+        let source = "environment = [{ name = \"prod\" }]\n[issuer.corp]\nurl = \"https://id.example\"\n\
+            audience = [\"a\"]\nclaim = \"sub\"\n[group.release]\noidc = \"corp:release\"\n";
+        let read = || Arc::new(crate::rules::policy::read(source).unwrap());
+        let policy = || vec![Change::Policy(read(), Digest::ZERO)];
+        let (base, _, _) = snapshot();
+        let cell = SnapshotCell::new(base.after(share::next(&base), policy()), Timestamp(0));
+        let members = || cell.get().policy().groups["release"].len();
+        let ana = Actor::person("ana");
+        let sight = OidcSight { actor: ana.clone(), issuer: "corp".into(), groups: vec!["release".into()], at: Timestamp(0) };
+        cell.observe(sight, Timestamp(1));
+        assert_eq!((members(), cell.get().sight(&ana).is_some()), (1, true));
+        cell.publish(share::next(&cell.get()), policy());
+        assert_eq!(members(), 1, "another policy, the same people");
+        let day = Timestamp(0).plus_seconds(crate::rules::policy::FRESH_SECONDS);
+        cell.age(day);
+        assert_eq!(members(), 1);
+        cell.age(Timestamp(day.0 + 1));
+        assert_eq!(members(), 0);
+        assert_eq!(cell.get().policy().lapsed["release"], [ana]);
+    }
+
+    #[test]
     fn secrets_do_not_show_in_debug() {
         let (base, _, _) = snapshot();
         assert!(!format!("{base:?}").contains("[7, 7"));

@@ -358,3 +358,30 @@ async fn a_denied_attempt_at_a_protected_act_is_an_event() {
         assert_eq!(event["action"], "access.denied", "{who}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trail_tells_nobody_of_keys_that_are_not_theirs_and_a_filtered_page_is_filled_all_the_same() {
+    let served = Served::start().await;
+    let made = json!({ "key_id": "support.secret", "owning_group": "owners", "confidential": true });
+    served.post("dee", "/v1/keys", made).await.good();
+    for n in 0..5 {
+        served.version("support.secret", &format!("A secret {n}.")).await;
+    }
+    served.key(KEY).await;
+    let trail = async |who: &str, query: &str| served.get(who, &format!("/v1/audit?{query}")).await.good();
+    let whole = trail("eve", "limit=1000").await;
+    assert!(!whole.to_string().contains("support."), "{whole}");
+    let items = whole["items"].as_array().unwrap();
+    assert_eq!(items.iter().filter(|event| event["redacted"] == true).count(), 12, "made twice, five times saved and submitted");
+    for query in ["subject=key:support.greeting", "subject=key:support.nothing", "actor=person:dee"] {
+        assert_eq!(trail("eve", query).await["items"], json!([]), "{query}");
+    }
+    // Rita may not know of the secret, which fills the first pages of dee's events.
+    let oldest = trail("rita", "actor=person:dee&limit=1").await;
+    assert_eq!(oldest["items"][0]["subject"], format!("key:{KEY}"));
+    let newest = trail("rita", "actor=person:dee&limit=1&before=1000").await;
+    assert_eq!(newest["items"][0]["subject"], format!("key:{KEY}"));
+    served.version("support.secret", "A newest secret.").await;
+    let newest = trail("rita", "actor=person:dee&limit=1&before=1000").await;
+    assert_eq!(newest["items"][0]["subject"], format!("key:{KEY}"), "read backwards past what is withheld");
+}

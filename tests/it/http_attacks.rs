@@ -137,8 +137,6 @@ async fn a_kill_is_not_swallowed_by_a_key_that_was_used_before() {
         said(request.json(&body)).await
     };
     let killed = async || served.get("rita", &format!("/v1/keys/{KEY}/pointers/dev")).await.good()["killed"].clone();
-    // Used before for something else, and with another body.
-    send("hold", json!({ "rationale": "wait" })).await.good();
     send("kill", json!({ "reason": "test" })).await.good();
     assert_eq!(killed().await, true);
     let path = format!("/v1/keys/{KEY}/pointers/dev/undo-kill");

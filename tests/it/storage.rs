@@ -2,6 +2,7 @@
 
 use crate::support::engines::{Place, on_each_engine};
 use crate::support::rows::{append, environment, key, key_id, numbered, pointer, promotion, raw, read, version, write};
+use countersign::model::oidc::OidcSight;
 use countersign::model::{
     Act, Action, Actor, Approval, BasisPoints, Digest, Experiment, ExperimentState, Fragment, GateStatus, GateVerdict,
     PromotionState, Quarantine, Scope, Timestamp, Token, Variable, VariableType, Variant, Verdict, VersionState,
@@ -618,6 +619,30 @@ fn the_first_answer_is_kept_and_forgotten_in_time() {
         })
         .await;
         assert_eq!(purged, [0, 1]);
+    });
+}
+
+#[test]
+fn what_an_issuer_said_of_a_person_gives_way_only_to_what_it_said_later() {
+    on_each_engine(async |place| {
+        let said = |groups: &[&str], at: i64| OidcSight {
+            actor: Actor::person("ana"),
+            issuer: "corp".into(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            at: Timestamp(at),
+        };
+        write(&place.db, async |c| {
+            c.sight_put(&said(&["a", "\u{1f980}"], 5)).await.unwrap();
+            c.sight_put(&OidcSight { actor: Actor::person("bob"), ..said(&[], 1) }).await.unwrap();
+            c.sight_put(&said(&["older"], 4)).await.unwrap();
+            c.sight_put(&said(&["as old"], 5)).await.unwrap();
+        })
+        .await;
+        let all = read(&place.db, async |c| c.sight_all().await.unwrap()).await;
+        assert_eq!(all, [said(&["a", "\u{1f980}"], 5), OidcSight { actor: Actor::person("bob"), ..said(&[], 1) }]);
+        write(&place.db, async |c| c.sight_put(&said(&[], 6)).await.unwrap()).await;
+        let all = read(&place.db, async |c| c.sight_all().await.unwrap()).await;
+        assert_eq!(all[0], said(&[], 6), "who left all groups is in none");
     });
 }
 
