@@ -5,8 +5,8 @@ use super::exit::Done;
 use super::pointer::PlainAct;
 use super::version::Fate;
 use super::{
-    audit, bundle, diff, draft, fragment, import, key, login, look, pointer, policy, promote, resolve, review, token, version, vote,
-    webhook,
+    audit, bundle, diff, draft, fragment, import, key, login, look, pointer, policy, promote, resolve, review, token, version,
+    vote, webhook,
 };
 use crate::model::Verdict;
 

@@ -107,8 +107,7 @@ pub async fn device_login(offer: &LoginOffer, show: impl FnOnce(&DeviceCode)) ->
 async fn renewed(session: &Session) -> Answer<Session> {
     let issuer = Issuer::find(&session.issuer).await?;
     let refresh = session.refresh.as_deref().ok_or_else(|| issuer.wrong("gave nothing to renew the login with"))?;
-    let ask =
-        [("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", session.issuer.client.as_str())];
+    let ask = [("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", session.issuer.client.as_str())];
     let (status, bytes) = issuer.post(&issuer.found.token_endpoint, &ask).await?;
     if status == 200 { issuer.session(&bytes, Some(refresh)) } else { Err(issuer.denied(&bytes)) }
 }
@@ -152,7 +151,8 @@ impl<'a> Issuer<'a> {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Answer<(u16, Vec<u8>)> {
-        let away = |why: reqwest::Error| ClientError::Unreachable { server: self.offer.url.clone(), why: why.without_url().to_string() };
+        let away =
+            |why: reqwest::Error| ClientError::Unreachable { server: self.offer.url.clone(), why: why.without_url().to_string() };
         let mut response = request.send().await.map_err(away)?;
         let status = response.status().as_u16();
         let mut bytes = Vec::new();

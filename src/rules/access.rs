@@ -614,7 +614,11 @@ members = ["person:owen", "person:dee"]
         }
         let of = |scope| code("service:desk", scope, Need::Resolve, Some(&secret), Some("production"));
         assert_eq!((of(Scope::Service), of(Scope::Public)), (None, Some(Code::NotFound)));
-        assert_eq!(code("person:owen", Scope::Public, Need::Resolve, Some(&secret), None), Some(Code::NotFound), "an owner's too");
+        assert_eq!(
+            code("person:owen", Scope::Public, Need::Resolve, Some(&secret), None),
+            Some(Code::NotFound),
+            "an owner's too"
+        );
         let shown = |scope| sees_unit_hash(&policy(), &caller("service:desk", scope));
         assert!(shown(Scope::Service) && !shown(Scope::Public));
     }

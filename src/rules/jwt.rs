@@ -166,9 +166,7 @@ impl Unproved<'_> {
         if !accepted.contains(&self.algorithm) {
             return Err(Fault::Bad("is signed in a way that is not accepted"));
         }
-        let fits = |key: &&Key| {
-            self.key_id.is_none() || key.id == self.key_id
-        };
+        let fits = |key: &&Key| self.key_id.is_none() || key.id == self.key_id;
         let mut fitting = keys.iter().filter(fits).filter(|key| key.suits(self.algorithm));
         let (Some(key), None) = (fitting.next(), fitting.next()) else { return Err(Fault::UnknownKey) };
         if key.proves(self.algorithm, self.signed.as_bytes(), &self.signature) {

@@ -1,10 +1,10 @@
 //! Who calls: a token of the registry, checked against the snapshot, so that it works while the database is away, or a token of
 //! an issuer, checked against the issuer's keys.
 
+use super::App;
 use super::accept::Peer;
 use super::error::Rejection;
 use super::router::{self, Access};
-use super::App;
 use crate::model::{Code, Refusal, Scope, Timestamp};
 use crate::rules::access::{self, Caller, Login, Need, allowed};
 use crate::rules::{canonical, jwt, policy};

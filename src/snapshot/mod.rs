@@ -18,7 +18,9 @@ pub use resolve::Choice;
 pub use written::Written;
 
 use crate::model::oidc::OidcSight;
-use crate::model::{Actor, ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Timestamp, Token};
+use crate::model::{
+    Actor, ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Timestamp, Token,
+};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -19,26 +19,96 @@ const READERS: &[&str] = &["dee", "ana", "bob", "carol", "olga", "rita", "root",
 const AUDITORS: &[&str] =
     &["dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "eve", "carol-read", "carol-in-dev"];
 const RESOLVERS: &[&str] = &[
-    "dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "carol-read", "carol-in-dev", "site", "web-resolves",
+    "dee",
+    "ana",
+    "bob",
+    "carol",
+    "olga",
+    "rita",
+    "ines",
+    "ci",
+    "web",
+    "carol-read",
+    "carol-in-dev",
+    "site",
+    "web-resolves",
     "site-public",
 ];
 const RESOLVERS_SOMEWHERE: &[&str] = &[
-    "dee", "ana", "bob", "carol", "olga", "rita", "ines", "ci", "web", "eve", "carol-read", "carol-in-dev", "site", "web-resolves",
+    "dee",
+    "ana",
+    "bob",
+    "carol",
+    "olga",
+    "rita",
+    "ines",
+    "ci",
+    "web",
+    "eve",
+    "carol-read",
+    "carol-in-dev",
+    "site",
+    "web-resolves",
     "site-public",
 ];
 /// All but who only kills.
 const ANYONE: &[&str] = &[
-    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
-    "site", "web-resolves", "site-public",
+    "dee",
+    "ana",
+    "bob",
+    "carol",
+    "olga",
+    "rita",
+    "root",
+    "audi",
+    "ines",
+    "ci",
+    "web",
+    "eve",
+    "pia",
+    "carol-read",
+    "carol-in-dev",
+    "site",
+    "web-resolves",
+    "site-public",
 ];
 /// And who is not public.
 const KNOWN: &[&str] = &[
-    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
-    "site", "web-resolves",
+    "dee",
+    "ana",
+    "bob",
+    "carol",
+    "olga",
+    "rita",
+    "root",
+    "audi",
+    "ines",
+    "ci",
+    "web",
+    "eve",
+    "pia",
+    "carol-read",
+    "carol-in-dev",
+    "site",
+    "web-resolves",
 ];
 /// And who does not only resolve.
 const MINE: &[&str] = &[
-    "dee", "ana", "bob", "carol", "olga", "rita", "root", "audi", "ines", "ci", "web", "eve", "pia", "carol-read", "carol-in-dev",
+    "dee",
+    "ana",
+    "bob",
+    "carol",
+    "olga",
+    "rita",
+    "root",
+    "audi",
+    "ines",
+    "ci",
+    "web",
+    "eve",
+    "pia",
+    "carol-read",
+    "carol-in-dev",
     "site",
 ];
 const WITH_EVE: &[&str] =
@@ -144,7 +214,11 @@ fn rows(stage: &Stage) -> Vec<Row> {
         ),
         post(&format!("/v1/promotions/{id}/apply"), say.clone(), &["carol", "carol-in-dev"]),
         post(&format!("/v1/promotions/{applied}/withdraw"), one.clone(), &["dee", "root"]),
-        post(&format!("/v1/promotions/{id}/renew"), json!({ "rationale": "again", "dry_run": true }), &["dee", "carol", "carol-in-dev"]),
+        post(
+            &format!("/v1/promotions/{id}/renew"),
+            json!({ "rationale": "again", "dry_run": true }),
+            &["dee", "carol", "carol-in-dev"],
+        ),
         post(&format!("/v1/promotions/{id}/review"), one.clone(), &["ana", "bob", "olga"]),
         post(&format!("/v1/promotions/{id}/note"), one.clone(), &["carol", "olga", "carol-in-dev"]),
         get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
@@ -242,9 +316,14 @@ async fn probes(served: &Served, who: &str, there: &Stage, key: &str) -> Vec<(St
         let path = row.path.replace(KEY, key);
         let body = row.body.to_string().replace(KEY, key);
         let request = served.request(who, row.method.clone(), &path);
-        let request = request.header("content-type", "application/json").body(if row.body.is_null() { String::new() } else { body });
+        let request =
+            request.header("content-type", "application/json").body(if row.body.is_null() { String::new() } else { body });
         let answer = said(request).await;
-        let place = format!("{} {}", row.method, row.path.replace(&there.digest, "D").replace(&there.open, "P").replace(&there.applied, "P"));
+        let place = format!(
+            "{} {}",
+            row.method,
+            row.path.replace(&there.digest, "D").replace(&there.open, "P").replace(&there.applied, "P")
+        );
         // The foreign protocol repeats the key that was asked for.
         said_so.push((place, answer.status.as_u16(), answer.text.replace(key, "K")));
     }

@@ -211,7 +211,11 @@ async fn who_left_the_group_between_approval_and_apply_counts_no_more_and_an_old
     later(&clock, 10);
     let after = issuer.token("ana", &[], clock.now());
     assert_eq!(served.get(&after, "/v1/me").await.good()["groups"], json!([]));
-    assert_eq!(served.get(&before, "/v1/me").await.good()["groups"], json!([]), "the older token is still good, its groups are not");
+    assert_eq!(
+        served.get(&before, "/v1/me").await.good()["groups"],
+        json!([]),
+        "the older token is still good, its groups are not"
+    );
     let refused = served.post("carol", &format!("/v1/promotions/{id}/apply"), json!({})).await;
     assert_eq!(refused.refused(), (409, "policy_unmet".into()));
     assert!(refused.text.contains("0 of 1 approvals by group owners"), "{}", refused.text);

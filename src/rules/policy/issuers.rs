@@ -184,8 +184,16 @@ members = ["person:ana"]
             ("\"https://id.example/realms/x\"", "\"http://id.example\"", "line 5: \"http://id.example\" is not https://"),
             ("\"https://id.example/realms/x\"", "\"https://\"", "line 5: \"https://\" is not https://"),
             ("\"https://id.example/realms/x\"", "\"http://127.0.0.1:9/p\"", "line 9: another issuer has the url"),
-            ("\"http://127.0.0.1:9/p\"", "\"http://127.0.0.1:9@evil.example/\"", "line 10: \"http://127.0.0.1:9@evil.example/\" is not"),
-            ("\"http://127.0.0.1:9/p\"", "\"http://localhost.evil.example/\"", "line 10: \"http://localhost.evil.example/\" is not"),
+            (
+                "\"http://127.0.0.1:9/p\"",
+                "\"http://127.0.0.1:9@evil.example/\"",
+                "line 10: \"http://127.0.0.1:9@evil.example/\" is not",
+            ),
+            (
+                "\"http://127.0.0.1:9/p\"",
+                "\"http://localhost.evil.example/\"",
+                "line 10: \"http://localhost.evil.example/\" is not",
+            ),
             ("audience = [\"countersign\"]", "audience = []", "line 6: a token must be for somebody"),
             ("audience = [\"countersign\"]", "", "line 4: `audience` is missing"),
             ("claim = \"preferred_username\"", "", "line 4: `claim` is missing"),

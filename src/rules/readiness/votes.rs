@@ -194,7 +194,8 @@ fn approval(serving: &Serving<'_>, ballot: &Ballot<'_>, rule: &ApprovalRule) -> 
         let lapsed = lapsed(serving, ballot, &rule.gate, group);
         if !lapsed.is_empty() {
             let verb = if lapsed.len() == 1 { "was" } else { "were" };
-            let _ = write!(reason, "; {} {verb} last seen in it over 24 h ago: signing in again makes that count", lapsed.join(", "));
+            let _ =
+                write!(reason, "; {} {verb} last seen in it over 24 h ago: signing in again makes that count", lapsed.join(", "));
         }
         (ReadinessStatus::Unmet, reason, eligible(serving, ballot, rule, group))
     };

@@ -46,7 +46,9 @@ async fn collect(sight: &mut Sight, mut filter: AuditFilter, filtered: bool) -> 
     let mut events: Vec<AuditEvent> = Vec::new();
     for _ in 0..MOST_READS {
         let found = sight.conn().audit_list(&filter).await?;
-        let (Some(first), Some(last)) = (found.first().map(|event| event.seq), found.last().map(|event| event.seq)) else { break };
+        let (Some(first), Some(last)) = (found.first().map(|event| event.seq), found.last().map(|event| event.seq)) else {
+            break;
+        };
         let whole = found.len() >= wanted;
         let mut kept = Vec::with_capacity(found.len());
         for event in found {

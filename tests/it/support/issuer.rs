@@ -59,7 +59,9 @@ impl Signer {
 
     fn public(&self, id: &str) -> Value {
         match self {
-            Self::Ed25519(pair) => json!({ "kty": "OKP", "crv": "Ed25519", "kid": id, "use": "sig", "x": encoded(pair.public_key()) }),
+            Self::Ed25519(pair) => {
+                json!({ "kty": "OKP", "crv": "Ed25519", "kid": id, "use": "sig", "x": encoded(pair.public_key()) })
+            }
             Self::P256(pair) => {
                 let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
                 json!({ "kty": "EC", "crv": "P-256", "kid": id, "use": "sig", "x": encoded(x), "y": encoded(y) })
@@ -278,5 +280,6 @@ async fn token(State(shared): State<Shared>, body: String) -> Response {
     let refresh = format!("refresh-{}", inside.made);
     inside.refresh = Some(refresh.clone());
     let id_token = signed_with(&signer, &json!({ "alg": signer.algorithm(), "kid": id }), &claims);
-    Json(json!({ "access_token": "opaque", "token_type": "Bearer", "id_token": id_token, "refresh_token": refresh })).into_response()
+    Json(json!({ "access_token": "opaque", "token_type": "Bearer", "id_token": id_token, "refresh_token": refresh }))
+        .into_response()
 }
