@@ -16,6 +16,7 @@ mod cli_hostile;
 mod cli_pointers;
 mod cli_terminal;
 mod client;
+mod clients;
 mod demo;
 mod durability;
 mod golden;
