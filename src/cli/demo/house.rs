@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
-/// The file whose lock says that a process serves the directory.
-const LOCK: &str = "lock";
+/// The file whose lock says that a demo runs in the directory; not the one that whoever serves a directory locks.
+const LOCK: &str = "demo-lock";
 /// The file that says that seeding came to its end.
 const SEEDED: &str = "seeded";
 
