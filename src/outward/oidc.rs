@@ -129,12 +129,11 @@ impl Issuers {
     }
 
     async fn read(&self, issuer: &Issuer) -> Result<Vec<Key>, String> {
-        let http = match self.http.get() {
-            Some(http) => http,
-            None => {
-                let made = fetch::client()?;
-                self.http.get_or_init(|| made)
-            }
+        let http = if let Some(http) = self.http.get() {
+            http
+        } else {
+            let made = fetch::client()?;
+            self.http.get_or_init(|| made)
         };
         let address = format!("{}/.well-known/openid-configuration", issuer.url.trim_end_matches('/'));
         let found = fetch::get(http, &address).await?;

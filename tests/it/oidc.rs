@@ -311,8 +311,12 @@ async fn who_has_no_token_yet_learns_where_to_log_in_and_nothing_else() {
 
 /// The program against a registry of this process.
 mod program {
-    use super::*;
+    use super::served_by;
+    use crate::support::issuer::{Issuer, Signer};
     use crate::support::program::{Said, program, said};
+    use crate::support::registry::Served;
+    use countersign::clock::Clock;
+    use serde_json::json;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 

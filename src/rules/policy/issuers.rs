@@ -36,7 +36,7 @@ fn issuer(name: &str, table: &Table<'_>) -> Result<Issuer, Refusal> {
     table.only(FIELDS, &[])?;
     let text = |node: &Node<'_>| node.text().map(str::to_owned);
     let audience = table.need("audience")?;
-    let audiences = audience.set(|node| text(node))?;
+    let audiences = audience.set(text)?;
     if audiences.is_empty() || audiences.iter().any(String::is_empty) {
         return Err(audience.wrong("a token must be for somebody: `audience` is empty"));
     }

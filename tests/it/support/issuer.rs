@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 const RSA: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/oidc/test-only-rsa-key.txt"));
 
 /// A key that signs.
+#[allow(clippy::large_enum_variant, reason = "tests hold a handful")]
 pub enum Signer {
     Ed25519(Ed25519KeyPair),
     P256(EcdsaKeyPair),
