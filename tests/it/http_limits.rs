@@ -37,7 +37,7 @@ async fn a_token_that_asks_too_often_waits_but_still_kills_and_resolves() {
     served.act("olga", KEY, "dev", "kill", json!({ "reason": "outage" })).await.good();
     let many = json!({ "environment": "dev", "keys": [KEY], "expected_count": 1, "reason": "outage" });
     served.post("olga", "/v1/kill", many).await.good();
-    assert_eq!(served.resolve(KEY, "dev", "u").await["reason"], "killed");
+    assert_eq!(served.resolve(KEY, "dev", "u").await["reason"], "killed_no_default");
     clock.set(clock.now().plus_seconds(1));
     served.get("olga", "/v1/me").await.good();
 }
