@@ -173,7 +173,7 @@ pub fn logout(context: &Context) -> Done {
     let file = context.paths.tokens_file();
     let mut tokens = Tokens::read(&file)?;
     if !tokens.forget(server) {
-        return Err(Failure::new(Exit::NotFound, format!("nothing is kept for {server}")));
+        return Err(Failure::new(Exit::NotFound, format!("no token or login is kept for {server}")));
     }
     tokens.write(&file)?;
     note("forgotten on this machine; `countersign token revoke` ends a token everywhere");
