@@ -224,6 +224,9 @@ async fn approved(registry: &Registry, key: KeyId, body: &str) -> uuid::Uuid {
         change: None,
         revive: false,
         baseline: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
         dry_run: false,
     };
     let opened = registry.run(&dee, None, OpenPromotion { body: wish }).await.unwrap();

@@ -134,6 +134,9 @@ impl Promote {
             change: self.change,
             revive: false,
             baseline: None,
+            at_time: None,
+            when_ready: false,
+            break_glass: false,
             dry_run: self.acts.dry_run,
         };
         open(context, &client, body, &idempotency).await
@@ -158,6 +161,9 @@ impl Revive {
             change: self.change.clone(),
             revive: true,
             baseline,
+            at_time: None,
+            when_ready: false,
+            break_glass: false,
             dry_run: self.acts.dry_run,
         };
         open(context, &client, body, &context.idempotency(&self.acts)).await

@@ -87,6 +87,20 @@ pub struct ApprovalRule {
     pub count: u32,
 }
 
+/// One freeze window: either `from` and `to`, or `weekly`, on the clocks of a time zone. Texts as the policy gives them, so that
+/// everybody hashes the same; `rules::freeze` reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreezeWindow {
+    /// An IANA name: `Europe/Berlin`.
+    pub tz: String,
+    /// The first local time that is frozen, `2026-12-24T18:00:00`.
+    pub from: Option<String>,
+    /// The first local time that is not.
+    pub to: Option<String>,
+    /// `fri 16:00-mon 08:00`, every week.
+    pub weekly: Option<String>,
+}
+
 /// The merged `[[environment]]` object for one key: every field present, null where unset, with the gates that it names.
 /// Its JCS digest is the `policy_digest` of promotions. Durations are whole seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +111,7 @@ pub struct EnvironmentRule {
     pub protected: Option<bool>,
     /// The environment that must have held the digest at 100 % before.
     pub after: Option<String>,
-    /// For how long; not supported yet, always null.
+    /// For how long, in seconds.
     pub soak: Option<i64>,
     /// The default plan of promotions.
     pub plan: Option<Plan>,
@@ -105,18 +119,18 @@ pub struct EnvironmentRule {
     pub gates: Option<Vec<String>>,
     /// Approval gates.
     pub approvals: Option<Vec<ApprovalRule>>,
-    /// Freeze windows; not supported yet, always null.
-    pub freeze: Option<Vec<serde_json::Value>>,
+    /// When nothing new comes to serve.
+    pub freeze: Option<Vec<FreezeWindow>>,
     /// `required` or `optional`.
     pub safe_default: Option<String>,
     /// Seconds until an open promotion expires.
     pub expires: Option<i64>,
     /// Whether invisible characters must be acknowledged by each counted approval.
     pub acknowledge_hidden: Option<bool>,
-    /// `manual`; `auto` is not supported yet.
+    /// `auto`: the server takes the plan's steps; `manual` unless set.
     pub advance: Option<String>,
-    /// Not supported yet, always null.
-    pub break_glass: Option<Vec<String>>,
+    /// Roles that may override all requirements of a promotion at once, but quarantine; sorted.
+    pub break_glass: Option<Vec<Role>>,
     /// Not supported yet, always null.
     pub guards: Option<Vec<serde_json::Value>>,
     /// Another name for readers.
@@ -138,6 +152,10 @@ impl EnvironmentRule {
     pub fn acknowledges_hidden(&self) -> bool {
         self.acknowledge_hidden.unwrap_or(false)
     }
+    /// Whether the server takes the steps of a plan by itself.
+    pub fn advances(&self) -> bool {
+        self.advance.as_deref() == Some("auto")
+    }
     /// Seconds until an open promotion expires: 14 days unless set.
     pub fn expires_seconds(&self) -> i64 {
         self.expires.unwrap_or(14 * 24 * 3600)
@@ -151,6 +169,8 @@ pub struct EnvironmentOverride {
     pub namespace: String,
     /// Fields that are set replace the environment's, whole.
     pub fields: EnvironmentFields,
+    /// On which line each field that is set stands.
+    pub lines: BTreeMap<String, usize>,
 }
 
 /// The settable fields of an environment, each perhaps unset.
@@ -160,12 +180,16 @@ pub struct EnvironmentFields {
     pub protected: Option<bool>,
     /// See [`EnvironmentRule::after`].
     pub after: Option<String>,
+    /// See [`EnvironmentRule::soak`].
+    pub soak: Option<i64>,
     /// See [`EnvironmentRule::plan`].
     pub plan: Option<Plan>,
     /// See [`EnvironmentRule::gates`].
     pub gates: Option<Vec<String>>,
     /// See [`EnvironmentRule::approvals`].
     pub approvals: Option<Vec<ApprovalRule>>,
+    /// See [`EnvironmentRule::freeze`].
+    pub freeze: Option<Vec<FreezeWindow>>,
     /// See [`EnvironmentRule::safe_default`].
     pub safe_default: Option<String>,
     /// See [`EnvironmentRule::expires`].
@@ -174,6 +198,8 @@ pub struct EnvironmentFields {
     pub acknowledge_hidden: Option<bool>,
     /// See [`EnvironmentRule::advance`].
     pub advance: Option<String>,
+    /// See [`EnvironmentRule::break_glass`].
+    pub break_glass: Option<Vec<Role>>,
     /// See [`EnvironmentRule::alias`].
     pub alias: Option<String>,
 }
@@ -185,6 +211,8 @@ pub struct EnvironmentPolicy {
     pub name: String,
     /// Its fields.
     pub fields: EnvironmentFields,
+    /// On which line each field that is set stands.
+    pub lines: BTreeMap<String, usize>,
     /// Its replacements for namespaces.
     pub overrides: Vec<EnvironmentOverride>,
 }
@@ -223,4 +251,6 @@ pub struct Policy {
     pub roles: Vec<RoleGrant>,
     /// Other accounts of one person, by `person:` name.
     pub persons: BTreeMap<String, Vec<Actor>>,
+    /// Whether changing the policy takes a second admin.
+    pub second_admin: bool,
 }

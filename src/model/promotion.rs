@@ -161,6 +161,29 @@ pub struct Promotion {
     pub review_owed: bool,
     /// Whether the kill's note is owed until this moment.
     pub note_due_at: Option<Timestamp>,
+    /// Applied by the registry from this moment on, as soon as everything is met.
+    #[serde(default)]
+    pub at_time: Option<Timestamp>,
+    /// Applied by the registry as soon as everything is met.
+    #[serde(default)]
+    pub when_ready: bool,
+    /// Overrides all requirements but quarantine, on the word of who opened it; reviewed afterwards.
+    #[serde(default)]
+    pub break_glass: bool,
+    /// Was to be applied by the registry, and became stale or expired: owed to who opened it, until it is renewed or withdrawn.
+    #[serde(default)]
+    pub missed: bool,
     /// Why it ended other than by being applied: `rollback by person:carol #17204`.
     pub closed_reason: Option<String>,
+}
+
+impl Promotion {
+    /// Whether the registry applies it by itself.
+    pub fn is_timed(&self) -> bool {
+        self.when_ready || self.at_time.is_some()
+    }
+    /// Whether the registry may apply it at `now`, readiness aside.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.is_timed() && self.at_time.is_none_or(|at| at <= now)
+    }
 }

@@ -1,5 +1,6 @@
 //! Readiness: what stands between a promotion and its effect, as data.
 
+use super::Timestamp;
 use super::promotion::words;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -58,6 +59,9 @@ pub struct ReadinessItem {
     pub status: ReadinessStatus,
     /// Why, in a lower-case fragment for people.
     pub reason: String,
+    /// When time alone meets it: the end of a soak or a freeze.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// Who can meet it: actors, or `group:NAME`, `role:NAME`.
     pub who: Vec<String>,
 }
@@ -75,5 +79,9 @@ impl Readiness {
     /// What blocks.
     pub fn unmet(&self) -> impl Iterator<Item = &ReadinessItem> {
         self.0.iter().filter(|i| matches!(i.status, ReadinessStatus::Unmet | ReadinessStatus::Pending))
+    }
+    /// When time alone meets everything that blocks; none where something else must happen first, or nothing blocks.
+    pub fn ready_at(&self) -> Option<Timestamp> {
+        self.unmet().map(|item| item.until).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 }

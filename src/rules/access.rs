@@ -2,7 +2,8 @@
 
 use super::policy::{groups_of, last_protected, matches};
 use crate::model::policy::RoleGrant;
-use crate::model::{Actor, Code, ConfigKey, Environment, Policy, Refusal, Role, Scope};
+use crate::model::{Actor, Code, ConfigKey, Environment, EnvironmentRule, Policy, Refusal, Role, Scope};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -321,6 +322,45 @@ pub fn beyond(caller: &Caller, need: Need, environment: Option<&Environment>) ->
     let own = caller.environment.as_ref()?;
     let here = environment.map_or(need.reads(), |asked| asked == own);
     (!here).then(|| format!("this token is for {own} alone"))
+}
+
+/// Whether the caller may break the glass there: a person, with a full token, who has one of the roles that the rule names.
+///
+/// # Errors
+/// `forbidden`, with the roles that may.
+pub fn breaks_glass(
+    policy: &Policy,
+    caller: &Caller,
+    rule: &EnvironmentRule,
+    key: &ConfigKey,
+    environment: &Environment,
+) -> Result<(), Refusal> {
+    let roles = rule.break_glass.as_deref().unwrap_or_default();
+    let suits = |grant: &RoleGrant| {
+        roles.contains(&grant.role) && covers(policy, grant, Some(key), Some(environment)) && trusted_with(grant, key)
+    };
+    let person = caller.actor.is_person() && caller.scope == Scope::Full;
+    if person && grants(policy, &caller.actor).any(suits) {
+        return Ok(());
+    }
+    let refusal = Refusal::new(Code::Forbidden, format!("{} may not break the glass in {environment}", caller.actor));
+    let named: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+    Err(match named.as_slice() {
+        [] => refusal.hint("the policy lets nobody: it names no `break_glass` there"),
+        named => refusal.hint(format!("it takes a person with the role {} there", named.join(" or "))),
+    })
+}
+
+/// The people and services that may do something to a key in an environment, each once, by what the policy grants; what only the
+/// owner of the key may is left out.
+pub fn who_may(policy: &Policy, need: Need, key: &ConfigKey, environment: &Environment) -> Vec<Actor> {
+    let granted = policy.roles.iter().filter_map(|grant| grant.who.parse::<Actor>().ok());
+    let everybody: BTreeSet<Actor> = policy.groups.values().flatten().cloned().chain(granted).collect();
+    let may = |actor: &Actor| {
+        let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+        allowed(policy, &caller, need, Some(key), Some(environment)).is_ok()
+    };
+    everybody.into_iter().filter(may).collect()
 }
 
 /// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a

@@ -6,7 +6,7 @@ mod walk;
 
 pub use issuers::{FRESH_SECONDS, is_fresh, is_safe_url, with_sights};
 
-use crate::model::policy::{EnvironmentFields, EnvironmentPolicy};
+use crate::model::policy::{EnvironmentFields, EnvironmentOverride, EnvironmentPolicy};
 use crate::model::{Actor, ConfigKey, Environment, EnvironmentRule, KeyId, Policy, Refusal};
 
 /// Reads a policy and refuses what is wrong in it, or not supported, with its line.
@@ -30,38 +30,45 @@ pub fn rule(policy: &Policy, key: &KeyId, environment: &Environment) -> Option<E
         name: environment.to_string(),
         protected: fields.protected,
         after: fields.after,
-        soak: None,
+        soak: fields.soak,
         plan: fields.plan,
         gates: fields.gates,
         approvals: fields.approvals,
-        freeze: None,
+        freeze: fields.freeze,
         safe_default: fields.safe_default,
         expires: fields.expires,
         acknowledge_hidden: fields.acknowledge_hidden,
         advance: fields.advance,
-        break_glass: None,
+        break_glass: fields.break_glass,
         guards: None,
         alias: fields.alias,
         gate,
     })
 }
 
-fn merged(environment: &EnvironmentPolicy, key: &KeyId) -> EnvironmentFields {
+/// The override of an environment that rules a key: of those whose pattern covers its namespace, that with the longest literal
+/// prefix. Ties were refused when the policy was read.
+fn overriding<'a>(environment: &'a EnvironmentPolicy, key: &KeyId) -> Option<&'a EnvironmentOverride> {
     let fitting = environment.overrides.iter().filter(|o| matches(&o.namespace, key.namespace()));
-    // Ties were refused when the policy was read, so the longest literal prefix is one.
-    let best = fitting.max_by_key(|o| o.namespace.split('.').filter(|segment| !segment.starts_with('*')).count());
+    fitting.max_by_key(|o| o.namespace.split('.').filter(|segment| !segment.starts_with('*')).count())
+}
+
+fn merged(environment: &EnvironmentPolicy, key: &KeyId) -> EnvironmentFields {
     let base = environment.fields.clone();
-    let Some(over) = best.map(|o| o.fields.clone()) else { return base };
+    let Some(over) = overriding(environment, key).map(|o| o.fields.clone()) else { return base };
     EnvironmentFields {
         protected: over.protected.or(base.protected),
         after: over.after.or(base.after),
+        soak: over.soak.or(base.soak),
         plan: over.plan.or(base.plan),
         gates: over.gates.or(base.gates),
         approvals: over.approvals.or(base.approvals),
+        freeze: over.freeze.or(base.freeze),
         safe_default: over.safe_default.or(base.safe_default),
         expires: over.expires.or(base.expires),
         acknowledge_hidden: over.acknowledge_hidden.or(base.acknowledge_hidden),
         advance: over.advance.or(base.advance),
+        break_glass: over.break_glass.or(base.break_glass),
         alias: over.alias.or(base.alias),
     }
 }
@@ -124,7 +131,7 @@ pub fn matches(pattern: &str, namespace: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BasisPoints, PlanStep};
+    use crate::model::{BasisPoints, PlanStep, Role};
 
     const GOOD: &str = r#"
 [[environment]]
@@ -211,6 +218,36 @@ second_admin = false
     }
 
     #[test]
+    fn soak_freeze_and_the_rest_are_read_and_replaced_whole_for_a_namespace() {
+        let source = GOOD
+            .replace("expires = \"7d\"", "soak = \"24h\"\nbreak_glass = [\"releaser\", \"oncall\"]\n\
+                freeze = [{ tz = \"Europe/Berlin\", weekly = \"fri 16:00-mon 08:00\" }, { tz = \"UTC\", from = 2026-12-24T18:00:00, to = \"2026-12-27 08:00\" }]")
+            .replace("advance = \"manual\"", "advance = \"auto\"")
+            .replace("plan = [[50, \"90s\"], [100]]", "freeze = []\nsoak = \"30m\"\nadvance = \"manual\"");
+        let policy = read(&source).unwrap();
+        let rule = |k: &str| rule(&policy, &key(k), &environment("production")).unwrap();
+        let (wide, narrow) = (rule("search.rank"), rule("support.greeting"));
+        assert_eq!((wide.soak, narrow.soak, wide.advances(), narrow.advances()), (Some(86_400), Some(1800), true, false));
+        assert_eq!(wide.break_glass, Some(vec![Role::Releaser, Role::Oncall]));
+        assert_eq!(narrow.break_glass, wide.break_glass);
+        assert_eq!((wide.freeze.as_ref().map(Vec::len), narrow.freeze), (Some(2), Some(vec![])));
+        let hashed = serde_json::to_value(&wide.freeze.unwrap()[1]).unwrap();
+        let want = serde_json::json!({"tz": "UTC", "from": "2026-12-24T18:00:00", "to": "2026-12-27T08:00:00", "weekly": null});
+        assert_eq!(hashed, want, "one form, whatever the policy wrote");
+    }
+
+    #[test]
+    fn a_second_admin_takes_two_people_not_two_accounts() {
+        let with = |more: &str| read(&format!("{}{more}", GOOD.replace("second_admin = false", "second_admin = true")));
+        let admin = |who: &str| format!("\n[[role]]\nwho = \"{who}\"\nrole = \"admin\"\n");
+        assert!(with(&(admin("person:carol") + &admin("person:carol-admin"))).is_err(), "one person");
+        assert!(with(&(admin("person:carol") + &admin("service:ci"))).is_err(), "a service is nobody");
+        assert!(with(&(admin("person:carol") + &admin("person:dan"))).unwrap().second_admin);
+        assert!(with(&admin("group:release")).unwrap().second_admin);
+        assert!(!read(GOOD).unwrap().second_admin);
+    }
+
+    #[test]
     fn safe_defaults_follow_the_last_protected_environment() {
         let policy = read(GOOD).unwrap();
         let safe = rule(&policy, &key("support.greeting"), &Environment::safe_default()).unwrap();
@@ -240,15 +277,39 @@ second_admin = false
 
     /// Text that the good policy has, what stands there instead, and what the complaint says.
     const BAD: &[(&str, &str, &str)] = &[
-        ("name = \"dev\"", "name = \"dev\"\nsoak = \"1h\"", "line 4: `soak` is not supported"),
-        ("name = \"dev\"", "name = \"dev\"\nfreeze = []", "line 4: `freeze` is not supported"),
-        ("name = \"dev\"", "name = \"dev\"\nbreak_glass = [\"oncall\"]", "line 4: `break_glass` is not supported"),
+        ("name = \"dev\"", "name = \"dev\"\nsoak = \"1h\"", "line 4: `soak` needs `after`"),
+        ("after = \"dev\"", "after = \"dev\"\nsoak = \"0h\"", "line 8: `soak` is not a duration above zero"),
+        ("name = \"dev\"", "name = \"dev\"\nfreeze = [{ tz = \"UTC\" }]", "line 4: a window has `from` and `to`, or `weekly`"),
+        (
+            "name = \"dev\"",
+            "name = \"dev\"\nfreeze = [{ tz = \"Mars/Base\", weekly = \"fri 16:00-mon 08:00\" }]",
+            "line 4: \"Mars/Base\" is not a time zone",
+        ),
+        (
+            "name = \"dev\"",
+            "name = \"dev\"\nfreeze = [{ tz = \"UTC\", weekly = \"never\" }]",
+            "line 4: \"never\" is not a window like",
+        ),
+        ("name = \"dev\"", "name = \"dev\"\nfreeze = [{ weekly = \"fri 16:00-mon 08:00\" }]", "line 4: `tz` is missing"),
+        (
+            "name = \"dev\"",
+            "name = \"dev\"\nfreeze = [{ tz = \"UTC\", from = 2026-12-24T18:00:00Z, to = 2026-12-27T00:00:00 }]",
+            "line 4: `from` is not a local date and time",
+        ),
+        (
+            "name = \"dev\"",
+            "name = \"dev\"\nfreeze = [{ tz = \"UTC\", from = 2026-12-24T18:00:00, to = 2026-12-24T18:00:00 }]",
+            "line 4: a window must end after it begins",
+        ),
+        ("name = \"dev\"", "name = \"dev\"\nbreak_glass = [\"boss\"]", "line 4: \"boss\": role is not one of"),
+        ("name = \"dev\"", "name = \"dev\"\nbreak_glass = [\"service\"]", "line 4: the role service cannot break the glass"),
+        ("name = \"dev\"", "name = \"dev\"\nbreak_glass = [\"admin\"]", "line 4: the role admin cannot break the glass"),
+        ("name = \"dev\"", "name = \"dev\"\nbreak_glass = [\"oncall\", \"oncall\"]", "line 4: \"oncall\" stands twice"),
         ("name = \"dev\"", "name = \"dev\"\nguards = []", "line 4: `guards` is not supported"),
-        ("name = \"dev\"", "name = \"dev\"\nadvance = \"auto\"", "line 4: `advance = \"auto\"` is not supported"),
-        ("name = \"dev\"", "name = \"dev\"\nadvance = \"now\"", "line 4: \"now\" is not one of manual"),
-        ("second_admin = false", "second_admin = true", "line 47: `second_admin = true` is not supported"),
+        ("name = \"dev\"", "name = \"dev\"\nadvance = \"now\"", "line 4: \"now\" is not one of auto, manual"),
+        ("second_admin = false", "second_admin = true", "line 47: `second_admin = true` takes two people"),
         ("members = [\"person:carol\", \"person:bob\"]", "", "line 35: a group has either `members` or `oidc`"),
-        ("namespace = \"support.**\"", "namespace = \"support.**\"\nsoak = \"1h\"", "line 24: `soak` is not supported"),
+        ("namespace = \"support.**\"", "namespace = \"support.**\"\nguards = []", "line 24: `guards` is not supported"),
         ("name = \"dev\"", "name = \"dev\"\nprotect = true", "line 4: `protect` is unknown here"),
         ("name = \"dev\"", "name = \"Dev\"", "line 3: \"Dev\": environment is not one segment"),
         ("name = \"dev\"", "name = \"@safe-default\"", "line 3: @safe-default is the registry's own name"),

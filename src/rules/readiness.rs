@@ -1,13 +1,16 @@
 //! `may_serve`: what stands in the way of a digest coming to serve, for every door to serving (R5-R7, R10, R11).
 
 mod gates;
+mod time;
 mod votes;
 
+use super::access::{self, Caller};
+use super::soak::Stretch;
 use super::statement::{Statement, policy_digest};
 use crate::model::approval::HiddenSpan;
 use crate::model::{
     Act, Actor, Approval, ConfigKey, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, Policy, Promotion,
-    PromotionState, Readiness, ReadinessItem, ReadinessKind, ReadinessStatus, Timestamp, Version, VersionState,
+    PromotionState, Readiness, ReadinessItem, ReadinessKind, ReadinessStatus, Scope, Timestamp, Version, VersionState,
 };
 use std::collections::BTreeMap;
 
@@ -49,14 +52,13 @@ impl Door {
         }
     }
 
-    /// Whether requirements of `kind` count at this door (the table of R7). Soak and freeze are not supported yet and never count.
+    /// Whether requirements of `kind` count at this door (the table of R7).
     pub fn counts(self, kind: ReadinessKind) -> bool {
         use ReadinessKind as K;
         match self {
-            _ if matches!(kind, K::Soak | K::Freeze) => false,
             Self::Promote | Self::Revive => kind != K::Held,
             Self::Step => !matches!(kind, K::Approval | K::Order),
-            Self::SafeDefault => !matches!(kind, K::Order | K::SafeDefault | K::Held),
+            Self::SafeDefault => !matches!(kind, K::Order | K::Soak | K::SafeDefault | K::Held),
             Self::Rollback => matches!(kind, K::State | K::Quarantine | K::Killed | K::Pointer),
             Self::Kill | Self::UndoKill | Self::Hold | Self::StepDown => false,
         }
@@ -92,6 +94,8 @@ pub struct Serving<'a> {
     pub owners: &'a BTreeMap<Actor, Vec<Actor>>,
     /// Whether `rule.after`'s pointer has held the digest at 100 %.
     pub held_before: bool,
+    /// When `rule.after`'s pointer held it, where the rule asks for a soak; oldest first.
+    pub soaked: &'a [Stretch],
     /// Invisible and unusual characters in what `to` adds to what served.
     pub hidden: &'a [HiddenSpan],
     /// The version of the key's safe default as it is now.
@@ -108,12 +112,40 @@ pub fn may_serve(serving: &Serving<'_>) -> Readiness {
     let mut items =
         vec![state(serving), quarantine(serving), killed(serving), safe_default(serving), pointer(serving), held(serving)];
     items.extend(order(serving));
+    items.extend(time::soak(serving));
+    items.extend(time::freeze(serving));
     items.extend(gates::items(serving, &ballot));
     items.extend(votes::items(serving, &ballot));
     items.push(votes::hidden_text(serving, &ballot));
     items.retain(|item| serving.door.counts(item.kind));
     items.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+    if glass_is_broken(serving) {
+        items.iter_mut().for_each(|item| override_by_glass(serving, item));
+    }
     Readiness(items)
+}
+
+/// Whether the promotion was opened by breaking the glass, by someone who may do so now.
+fn glass_is_broken(serving: &Serving<'_>) -> bool {
+    serving.promotion.is_some_and(|promotion| promotion.break_glass && may_break_glass(serving, &promotion.actor))
+}
+
+fn may_break_glass(serving: &Serving<'_>, actor: &Actor) -> bool {
+    let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    access::breaks_glass(serving.policy, &caller, serving.rule, serving.key, serving.environment).is_ok()
+}
+
+/// Opens a requirement that blocks. Quarantine stays, and what no word can change: what the pointer is (moved, killed, held), and
+/// a version that its author took away.
+fn override_by_glass(serving: &Serving<'_>, item: &mut ReadinessItem) {
+    use ReadinessKind as K;
+    let blocks = matches!(item.status, ReadinessStatus::Unmet | ReadinessStatus::Pending);
+    let firm =
+        matches!(item.kind, K::Quarantine | K::Killed | K::Pointer | K::Held) || (item.kind == K::State && serving.to.discarded);
+    let Some(promotion) = serving.promotion.filter(|_| blocks && !firm) else { return };
+    item.status = ReadinessStatus::Overridden;
+    item.reason = format!("{} broke the glass ({})", promotion.actor, item.reason);
+    (item.until, item.who) = (None, Vec::new());
 }
 
 /// An item of a kind that needs no name of its own: met for `Ok`, unmet for `Err`, each with its reason.
@@ -122,7 +154,7 @@ fn item(kind: ReadinessKind, found: Result<String, String>, who: Vec<String>) ->
         Ok(reason) => (ReadinessStatus::Met, reason, Vec::new()),
         Err(reason) => (ReadinessStatus::Unmet, reason, who),
     };
-    ReadinessItem { kind, name: kind.to_string(), status, reason, who }
+    ReadinessItem { kind, name: kind.to_string(), status, reason, until: None, who }
 }
 
 fn roles(names: &[&str]) -> Vec<String> {

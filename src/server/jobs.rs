@@ -1,11 +1,11 @@
-//! What the server does by itself: keeps the snapshot true, lets old promotions expire, forgets old answers.
+//! What the server does by itself: keeps the snapshot true, does what falls due, lets old promotions expire, forgets old answers.
 
 use super::outside::Outside;
 use crate::outward::Post;
 use crate::outward::webhooks::Sender;
 use crate::snapshot::{self, Snapshot, SnapshotCell};
 use crate::storage::StorageError;
-use crate::workflow::{ExpirePromotions, Registry};
+use crate::workflow::{Agenda, ExpirePromotions, Registry};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +40,7 @@ pub fn start(registry: Arc<Registry>, outside: &Arc<Outside>, shutdown: &Cancell
         tracker.spawn(every(CHECKPOINT, shutdown.clone(), push));
     }
     tracker.spawn(send_notices(registry.clone(), outside.clone(), shutdown.clone()));
+    tracker.spawn(keep_agenda(registry.clone(), shutdown.clone()));
     tracker.spawn(every(EXPIRE, shutdown.clone(), move || expire(registry.clone())));
     tracker.close();
     tracker
@@ -50,6 +51,34 @@ async fn every<F: Future<Output = ()>>(period: Duration, shutdown: CancellationT
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Some(_tick) = shutdown.run_until_cancelled(ticks.tick()).await {
         job().await;
+    }
+}
+
+/// Steps rollouts and applies what was left to the registry: when something falls due, or when something happened. A second is
+/// the longest sleep, since the clock may be set; waking without either costs nothing.
+async fn keep_agenda(registry: Arc<Registry>, shutdown: CancellationToken) {
+    let mut agenda = Agenda::default();
+    let mut wake = registry.wake.subscribe();
+    loop {
+        wake.mark_unchanged();
+        let next = match agenda.turn(&registry).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::warn!(%error, "failed to look at what is due");
+                None
+            }
+        };
+        let micros = next.map_or(i64::MAX, |at| at.0.saturating_sub(registry.clock.now().0).max(0));
+        let sleep = Duration::from_micros(u64::try_from(micros).unwrap_or(0)).clamp(Duration::from_millis(1), REFRESH);
+        let rest = async {
+            tokio::select! {
+                _ = wake.changed() => {}
+                () = tokio::time::sleep(sleep) => {}
+            }
+        };
+        if shutdown.run_until_cancelled(rest).await.is_none() {
+            return;
+        }
     }
 }
 

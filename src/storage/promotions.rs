@@ -11,7 +11,7 @@ macro_rules! columns {
         "p.promotion_id, p.key_id, p.from_digest, p.to_digest, p.environment, p.actor, p.kind, p.at, p.act, p.state, p.rationale, \
          p.reason, p.rollout_pct, p.plan, p.baseline_digest, p.safe_default_digest, p.pointer_revision, p.policy_digest, p.statement, \
          p.supersedes, p.change, p.expires_at, p.applied_at, p.applied_by, p.reviewed_by, p.reviewed_at, p.review_owed, \
-         p.note_due_at, p.closed_reason"
+         p.note_due_at, p.closed_reason, p.at_time, p.when_ready, p.break_glass, p.missed"
     };
 }
 
@@ -19,17 +19,21 @@ const GET: &str = concat!("SELECT ", columns!(), " FROM promotion p WHERE p.prom
 /// `applied_seq` orders what was applied: the number that this transaction's one audit event will have.
 const PUT: &str = "INSERT INTO promotion (promotion_id, key_id, from_digest, to_digest, environment, actor, kind, at, act, state, \
     rationale, reason, rollout_pct, plan, baseline_digest, safe_default_digest, pointer_revision, policy_digest, statement, supersedes, \
-    change, expires_at, applied_at, applied_by, reviewed_by, reviewed_at, review_owed, note_due_at, closed_reason, applied_seq) \
+    change, expires_at, applied_at, applied_by, reviewed_by, reviewed_at, review_owed, note_due_at, closed_reason, at_time, when_ready, \
+    break_glass, missed, applied_seq) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, \
-    $27, $28, $29, CASE WHEN $30 THEN (SELECT seq + 1 FROM audit_head) END)";
+    $27, $28, $29, $30, $31, $32, $33, CASE WHEN $34 THEN (SELECT seq + 1 FROM audit_head) END)";
 const APPLY: &str = "UPDATE promotion SET state = 'applied', applied_at = $2, applied_by = $3, review_owed = $4, \
     applied_seq = (SELECT seq + 1 FROM audit_head) WHERE promotion_id = $1 AND state = 'open'";
-const CLOSE: &str = "UPDATE promotion SET state = $2, closed_reason = $3 WHERE promotion_id = $1 AND state = 'open'";
-const STALE_OTHERS: &str = "UPDATE promotion SET state = 'stale', closed_reason = $3 WHERE key_id = $1 AND environment = $2 \
+const CLOSE: &str = "UPDATE promotion SET state = $2, closed_reason = $3, \
+    missed = $2 IN ('stale', 'expired') AND (when_ready OR at_time IS NOT NULL) WHERE promotion_id = $1 AND state = 'open'";
+const STALE_OTHERS: &str = "UPDATE promotion SET state = 'stale', closed_reason = $3, \
+    missed = (when_ready OR at_time IS NOT NULL) WHERE key_id = $1 AND environment = $2 \
     AND state = 'open' AND promotion_id <> $4 RETURNING promotion_id";
 const REVIEW: &str =
     "UPDATE promotion SET reviewed_by = $2, reviewed_at = $3, review_owed = FALSE WHERE promotion_id = $1 AND review_owed";
 const NOTE: &str = "UPDATE promotion SET rationale = $2, note_due_at = NULL WHERE promotion_id = $1 AND note_due_at IS NOT NULL";
+const SEEN: &str = "UPDATE promotion SET missed = FALSE WHERE promotion_id = $1 AND missed";
 const OWE: &str = "UPDATE promotion SET review_owed = $2, note_due_at = $3 WHERE promotion_id = $1";
 const OPEN_OF_POINTER: &str = concat!(
     "SELECT ",
@@ -48,6 +52,19 @@ const EXPIRED: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM promotion p WHERE p.state = 'open' AND p.expires_at <= $1 ORDER BY p.expires_at LIMIT $2"
+);
+/// Open ones that the registry applies by itself, of one key.
+const TIMED_OF_KEY: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE p.key_id = $1 AND p.state = 'open' AND (p.when_ready OR p.at_time IS NOT NULL) ORDER BY p.promotion_id"
+);
+/// … of all keys.
+const TIMED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM promotion p WHERE (p.key_id > $1 OR (p.key_id = $1 AND p.promotion_id > $2)) AND p.state = 'open' \
+     AND (p.when_ready OR p.at_time IS NOT NULL) ORDER BY p.key_id, p.promotion_id LIMIT $3"
 );
 const LAST_APPLIED: &str = concat!(
     "SELECT ",
@@ -73,7 +90,7 @@ const SERVED: &str = "SELECT COUNT(*) FROM promotion WHERE key_id = $1 AND envir
 const OWED: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM promotion p WHERE (p.review_owed OR p.note_due_at IS NOT NULL) AND p.promotion_id < $1 ORDER BY p.promotion_id DESC LIMIT $2"
+    " FROM promotion p WHERE (p.review_owed OR p.note_due_at IS NOT NULL OR p.missed) AND p.promotion_id < $1 ORDER BY p.promotion_id DESC LIMIT $2"
 );
 
 macro_rules! list {
@@ -103,12 +120,15 @@ pub(super) const ALL: &[&str] = &[
     STALE_OTHERS,
     REVIEW,
     NOTE,
+    SEEN,
     OWE,
     OPEN_OF_POINTER,
     OPEN_OF_VERSION,
     OPEN_COUNT,
     OPEN_ALL,
     EXPIRED,
+    TIMED_OF_KEY,
+    TIMED,
     LAST_APPLIED,
     LAST_STARTED,
     APPLIED_OF,
@@ -152,6 +172,10 @@ decode!(Promotion, r => Ok(Self {
     review_owed: r.try_get("review_owed")?,
     note_due_at: r.try_get("note_due_at")?,
     closed_reason: r.try_get("closed_reason")?,
+    at_time: r.try_get("at_time")?,
+    when_ready: r.try_get("when_ready")?,
+    break_glass: r.try_get("break_glass")?,
+    missed: r.try_get("missed")?,
 }));
 
 /// A digest that reached 100 % of a pointer by an applied promotion, step, revive or rollback.
@@ -234,6 +258,10 @@ impl Conn<'_> {
             p.review_owed,
             p.note_due_at,
             &p.closed_reason,
+            p.at_time,
+            p.when_ready,
+            p.break_glass,
+            p.missed,
             p.state == PromotionState::Applied
         )
         .map(drop)
@@ -316,6 +344,22 @@ impl Conn<'_> {
         rows!(self, EXPIRED, now, limit(most))
     }
 
+    /// Open promotions of a key that the registry applies by itself, oldest first.
+    pub async fn promotion_timed_of_key(&mut self, key: &KeyId) -> Result<Vec<Promotion>, StorageError> {
+        rows!(self, TIMED_OF_KEY, key)
+    }
+
+    /// Open promotions that the registry applies by itself, by key, after one of them.
+    pub async fn promotion_timed(&mut self, after: Option<(&KeyId, Uuid)>, most: u32) -> Result<Vec<Promotion>, StorageError> {
+        let (key, id) = after.map_or((String::new(), String::new()), |(key, id)| (key.to_string(), id.to_string()));
+        rows!(self, TIMED, key, id, limit(most))
+    }
+
+    /// Notes that who opened a missed promotion knows of it; false where it was not missed.
+    pub async fn promotion_missed_seen(&mut self, id: Uuid) -> Result<bool, StorageError> {
+        Ok(run!(self, SEEN, Id(id))? == 1)
+    }
+
     /// What was last applied to a pointer, whatever it was.
     pub async fn promotion_last_applied(
         &mut self,
@@ -360,7 +404,7 @@ impl Conn<'_> {
         Ok(found.is_some_and(|(count,)| count > 0))
     }
 
-    /// Promotions whose review or note is owed, newest first.
+    /// Promotions after which something is owed (a review, a note, a look at one that was missed), newest first.
     pub async fn promotion_owed(&mut self, before: Option<Uuid>, most: u32) -> Result<Vec<Promotion>, StorageError> {
         let before = before.map_or_else(|| ABOVE_ALL.to_owned(), |id| id.to_string());
         rows!(self, OWED, &before, limit(most))

@@ -1,6 +1,6 @@
 //! Envelopes of pointers: kill, rollback, steps; and of resolving.
 
-use crate::model::{BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, Timestamp, UnitType, Version};
+use crate::model::{BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, ReadinessItem, Timestamp, UnitType, Version};
 use serde::{Deserialize, Serialize};
 
 /// How much a pointer is used, counted by the server's own resolves.
@@ -42,6 +42,22 @@ pub struct PointerView {
     pub undo_kill_until: Option<Timestamp>,
     /// The applied promotion whose rollout runs (what `supersedes` names).
     pub running: Option<uuid::Uuid>,
+    /// The plan's next step, while a rollout runs.
+    #[serde(default)]
+    pub next: Option<NextStep>,
+}
+
+/// The next share of a running rollout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextStep {
+    /// The share.
+    pub to: BasisPoints,
+    /// When its turn comes; none while held.
+    pub at: Option<Timestamp>,
+    /// Whether the registry takes it by itself.
+    pub auto: bool,
+    /// What it waits for, once its turn has come.
+    pub waits: Vec<ReadinessItem>,
 }
 
 /// GET /v1/pointers query. Ordered by key, then environment.

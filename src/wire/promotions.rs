@@ -3,7 +3,7 @@
 use crate::model::approval::HiddenSpan;
 use crate::model::{
     Approval, BasisPoints, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, KeyId, Plan, Promotion,
-    Readiness, Verdict, Version,
+    Readiness, Timestamp, Verdict, Version,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -38,6 +38,16 @@ pub struct OpenPromotion {
     /// For a revive: what units outside the share get; the safe default unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Digest>,
+    /// The registry applies it from this moment on, as soon as everything is met, until it expires; excludes `when_ready`. Takes
+    /// the right to apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_time: Option<Timestamp>,
+    /// The registry applies it as soon as everything is met, until it expires. Takes the right to apply.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub when_ready: bool,
+    /// Override all requirements but quarantine; takes one of the roles that the policy names, and is reviewed afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub break_glass: bool,
     /// Only say what would happen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -53,7 +63,7 @@ pub struct ListPromotions {
     /// `me`: open ones that the caller can approve, apply, or that the caller opened and others blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<String>,
-    /// `me`: reviews and notes owed after the fact that the caller can settle.
+    /// `me`: reviews and notes owed after the fact that the caller can settle, and scheduled promotions of the caller's that were missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<String>,
     /// Only of this environment.
@@ -91,7 +101,7 @@ pub struct Mine {
     /// Whether the caller opened it.
     pub opened: bool,
     /// The environment in which the caller approved this digest before, and when, for "you approved this digest in stage 2 h ago".
-    pub approved_before: Option<(String, crate::model::Timestamp)>,
+    pub approved_before: Option<(String, Timestamp)>,
 }
 
 /// A promotion with everything that a reviewer needs: list items and GET /v1/promotions/{id}.

@@ -1,11 +1,13 @@
 //! Applying a promotion: readiness once more, compare-and-swap, one event; the losers become stale (R8, R10).
 
-use super::facts::{Asked, Facts, gather};
+use super::facts::{Asked, Facts, gather, rule_of};
 use super::moving::{self, Move, MoveDetail};
 use super::open_promotion::pointer_after;
 use super::work::{Outcome, Verb, Work, no_nul};
-use crate::model::{Act, Action, Code, ConfigKey, Promotion, PromotionState, ReadinessStatus, Refusal, Subject, Version};
-use crate::rules::access::Need;
+use crate::model::{
+    Act, Action, Code, ConfigKey, Environment, Policy, Promotion, PromotionState, ReadinessStatus, Refusal, Subject, Version,
+};
+use crate::rules::access::{self, Caller, Need};
 use crate::rules::readiness::Door;
 use crate::snapshot::Change;
 use crate::wire::promotions::{DryRun, Moved, Rationale};
@@ -37,8 +39,7 @@ impl Verb for ApplyPromotion {
     async fn act(&self, work: &mut Work<'_>) -> Result<Outcome<Applied>, Refusal> {
         no_nul("/rationale", &self.body.rationale)?;
         let (key, row) = promotion(work, self.id).await?;
-        let need = if row.act == Act::Revive { Need::Revive } else { Need::Apply };
-        work.allow(need, Some(&key), Some(&row.environment))?;
+        may_apply(work, &key, &row)?;
         still_open(work, &row).await?;
         let facts = facts(work, key, row.clone()).await?;
         unmoved(work, &facts, &row).await?;
@@ -47,27 +48,62 @@ impl Verb for ApplyPromotion {
             let pointer = pointer_after(&facts, &row);
             return Ok(Outcome::unchanged(Applied::DryRun(Box::new(DryRun { promotion: row, readiness, pointer }))));
         }
-        let unmet: Vec<_> = readiness.unmet().cloned().collect();
-        if !unmet.is_empty() {
-            return Err(Refusal::new(Code::PolicyUnmet, "the promotion is not ready")
-                .unmet(unmet)
-                .hint("see what is missing, and who can meet it"));
-        }
-        let overridden = readiness.0.iter().any(|item| item.status == ReadinessStatus::Overridden);
-        let row = mark_applied(work, row, overridden).await?;
-        moving::publish(work, &facts.asked.to.digest, facts.asked.to.state).await?;
         let rationale = if self.body.rationale.trim().is_empty() { row.rationale.clone() } else { self.body.rationale.clone() };
-        let outcome = if row.environment.is_safe_default() {
-            move_safe_default(work, facts, row, &rationale).await?
-        } else {
-            move_pointer(work, &facts, row, &rationale).await?
-        };
-        let Outcome { answer, created, event, changes } = outcome;
+        let Outcome { answer, created, event, changes } = take_effect(work, facts, row, &rationale).await?;
         Ok(Outcome { answer: Applied::Moved(Box::new(answer)), created, event, changes })
     }
 
     fn protects(&self) -> Option<Subject> {
         Some(Subject::promotion(self.id))
+    }
+}
+
+/// Who may let it take effect: whoever may apply there; where the glass was broken, also whoever may break it.
+fn may_apply(work: &mut Work<'_>, key: &ConfigKey, row: &Promotion) -> Result<(), Refusal> {
+    if row.break_glass && breaks_glass(&work.policy, work.caller, key, &row.environment).is_ok() {
+        return Ok(());
+    }
+    let need = if row.act == Act::Revive { Need::Revive } else { Need::Apply };
+    work.allow(need, Some(key), Some(&row.environment))
+}
+
+/// Whether the caller may break the glass there.
+///
+/// # Errors
+/// The policy has no such environment; `forbidden` with who may.
+pub(super) fn breaks_glass(
+    policy: &Policy,
+    caller: &Caller,
+    key: &ConfigKey,
+    environment: &Environment,
+) -> Result<(), Refusal> {
+    access::breaks_glass(policy, caller, &rule_of(policy, key, environment)?, key, environment)
+}
+
+/// Applies what is ready: the row, the version's state, the pointer or safe default, the losers, the one event.
+///
+/// # Errors
+/// `policy_unmet` with what is missing; `pointer_moved` or `already_applied` where another was first.
+pub(super) async fn take_effect(
+    work: &mut Work<'_>,
+    facts: Facts,
+    row: Promotion,
+    rationale: &str,
+) -> Result<Outcome<Moved>, Refusal> {
+    let readiness = facts.readiness();
+    let unmet: Vec<_> = readiness.unmet().cloned().collect();
+    if !unmet.is_empty() {
+        return Err(Refusal::new(Code::PolicyUnmet, "the promotion is not ready")
+            .unmet(unmet)
+            .hint("see what is missing, and who can meet it"));
+    }
+    let overridden = readiness.0.iter().any(|item| item.status == ReadinessStatus::Overridden);
+    let row = mark_applied(work, row, overridden).await?;
+    moving::publish(work, &facts.asked.to.digest, facts.asked.to.state).await?;
+    if row.environment.is_safe_default() {
+        move_safe_default(work, facts, row, rationale).await
+    } else {
+        move_pointer(work, &facts, row, rationale).await
     }
 }
 
@@ -129,9 +165,9 @@ async fn unmoved(work: &mut Work<'_>, facts: &Facts, row: &Promotion) -> Result<
     if stands { Ok(()) } else { Err(moving::moved_away(work, &row.key_id, &row.environment).await) }
 }
 
-/// A revive and an override are reviewed afterwards by another person.
+/// A revive, an override and broken glass are reviewed afterwards by another person.
 async fn mark_applied(work: &mut Work<'_>, row: Promotion, overridden: bool) -> Result<Promotion, Refusal> {
-    let review_owed = overridden || row.act == Act::Revive;
+    let review_owed = overridden || row.act == Act::Revive || row.break_glass;
     let by = work.caller.actor.clone();
     if !work.conn.promotion_apply_set(row.promotion_id, work.at, &by, review_owed).await? {
         return Err(Refusal::new(Code::AlreadyApplied, "the promotion is not open any more").current(&row));

@@ -8,6 +8,7 @@ use crate::model::{
 use crate::rules::hidden::{Bodies, content_spans};
 use crate::rules::policy;
 use crate::rules::readiness::{Door, Serving, may_serve};
+use crate::rules::soak::{Stretch, stretches};
 use crate::storage::{Conn, StorageError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub struct Facts {
     pub owners: BTreeMap<Actor, Vec<Actor>>,
     /// Whether the environment before held `to` at 100 %.
     pub held_before: bool,
+    /// When the environment before held it, where the rule asks for a soak.
+    pub soaked: Vec<Stretch>,
     /// Unusual characters that `to` adds.
     pub hidden: Vec<HiddenSpan>,
     /// The key's safe default as it is now.
@@ -78,6 +81,7 @@ impl Facts {
             fragment_authors: &self.fragment_authors,
             owners: &self.owners,
             held_before: self.held_before,
+            soaked: &self.soaked,
             hidden: &self.hidden,
             safe_default: self.safe_default.as_ref(),
             killed_in: &self.killed_in,
@@ -126,6 +130,10 @@ pub async fn gather(conn: &mut Conn<'_>, policy: &Arc<Policy>, now: Timestamp, a
         Some(before) => held_at_all(conn, &asked, before).await?,
         None => true,
     };
+    let soaked = match (&rule.after, rule.soak) {
+        (Some(before), Some(_)) => soaked(conn, &asked, before).await?,
+        _ => Vec::new(),
+    };
     let hidden = hidden(conn, from(&asked, pointer.as_ref()), &asked.to.digest).await?;
     let mut facts = Facts {
         asked,
@@ -137,6 +145,7 @@ pub async fn gather(conn: &mut Conn<'_>, policy: &Arc<Policy>, now: Timestamp, a
         fragment_authors,
         owners: BTreeMap::new(),
         held_before,
+        soaked,
         hidden,
         safe_default,
         killed_in,
@@ -158,6 +167,13 @@ async fn held_at_all(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result
     let Ok(before) = before.parse::<Environment>() else { return Ok(false) };
     let reached = conn.reached_full(&asked.key.key_id, &before).await?;
     Ok(reached.iter().any(|row| row.digest == asked.to.digest))
+}
+
+async fn soaked(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<Vec<Stretch>, StorageError> {
+    let Ok(before) = before.parse::<Environment>() else { return Ok(Vec::new()) };
+    let mut history = conn.promotion_applied_list(&asked.key.key_id, &before, WHOLE_HISTORY).await?;
+    history.reverse();
+    Ok(stretches(&history, &asked.to.digest))
 }
 
 async fn owners(conn: &mut Conn<'_>, facts: &Facts) -> Result<BTreeMap<Actor, Vec<Actor>>, StorageError> {

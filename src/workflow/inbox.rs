@@ -77,7 +77,7 @@ impl Glance<'_> {
     }
 
     fn opened_and_stuck(&self, snapshot: &Snapshot, now: Timestamp) -> bool {
-        self.opened() && (self.rejected() || self.outdated(snapshot, now))
+        self.opened() && (self.rejected() || self.row.at_time.is_some_and(|at| at <= now) || self.outdated(snapshot, now))
     }
 
     fn outdated(&self, snapshot: &Snapshot, now: Timestamp) -> bool {
@@ -96,7 +96,7 @@ impl Glance<'_> {
 
     fn may_apply(&self) -> bool {
         let approved = self.rule.approvals.iter().flatten().all(|rule| self.enough(&rule.gate, rule.count));
-        approved && !self.rejected() && self.may(if self.row.act == Act::Revive { Need::Revive } else { Need::Apply })
+        self.row.break_glass || approved && !self.rejected() && self.may(if self.row.act == Act::Revive { Need::Revive } else { Need::Apply })
     }
 
     fn may_approve(&self) -> bool {
@@ -114,8 +114,8 @@ impl Glance<'_> {
 }
 
 /// Whether an open promotion waits for the caller: to approve, to apply what is ready, or, as who opened it, to answer a reject or
-/// to renew what is outdated.
-pub fn awaits(view: &PromotionView) -> bool {
+/// to renew what is outdated, or to see why what it left to the registry for a time that has come is not applied.
+pub fn awaits(view: &PromotionView, now: Timestamp) -> bool {
     let rejected = || {
         let mut newest = BTreeMap::new();
         for vote in view.approvals.iter().filter(|vote| vote.verdict != Verdict::Comment) {
@@ -124,9 +124,12 @@ pub fn awaits(view: &PromotionView) -> bool {
         newest.into_values().any(|verdict| verdict == Verdict::Reject)
     };
     let mine = &view.mine;
+    let overdue = || view.promotion.at_time.is_some_and(|at| at <= now) && !view.readiness.is_ready();
     let outdated = || view.readiness.unmet().any(|item| item.kind == ReadinessKind::Pointer);
+    // What is left to the registry waits for nobody, until it is ready and the registry may not apply it.
+    let left = view.promotion.is_timed() && !view.promotion.is_due(now);
     view.promotion.state == PromotionState::Open
         && (!mine.can_approve.is_empty()
-            || (mine.can_apply && view.readiness.is_ready())
-            || (mine.opened && (rejected() || outdated())))
+            || (mine.can_apply && view.readiness.is_ready() && !left)
+            || (mine.opened && (rejected() || overdue() || outdated())))
 }

@@ -1,6 +1,9 @@
 //! The verbs: one transaction, one audit event each.
 
+pub mod advance;
+pub mod agenda;
 pub mod apply;
+pub mod apply_due;
 pub mod apply_policy;
 pub mod approve;
 pub mod command;
@@ -44,7 +47,10 @@ pub mod view;
 pub mod withdraw;
 pub mod work;
 
+pub use advance::{Advanced, AdvanceRollout};
+pub use agenda::Agenda;
 pub use apply::{Applied, ApplyPromotion};
+pub use apply_due::ApplyDue;
 pub use apply_policy::ApplyPolicy;
 pub use approve::CastVote;
 pub use command::{Answered, Idempotency, Registry};

@@ -137,6 +137,10 @@ pub(super) fn row(work: &Work<'_>, place: &Place, done: &AtOnce<'_>, after: &Env
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     };
     row.statement = Statement::of(&row).digest();

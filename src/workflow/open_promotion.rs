@@ -1,5 +1,6 @@
 //! Opening a promotion: the wish, its plan and baseline, and the statement that approvers will sign (R8, R9, R11).
 
+use super::apply::breaks_glass;
 use super::facts::{Asked, Facts, gather, rule_of};
 use super::moving;
 use super::rollback::unfit;
@@ -74,6 +75,7 @@ pub fn detail(row: &Promotion) -> serde_json::Value {
         "promotion_id": row.promotion_id, "act": row.act, "key_id": row.key_id, "environment": row.environment,
         "from": row.from_digest, "to": row.to_digest, "baseline": row.baseline_digest, "plan": row.plan,
         "statement": row.statement, "rationale": row.rationale, "supersedes": row.supersedes, "change": row.change,
+        "at_time": row.at_time, "when_ready": row.when_ready, "break_glass": row.break_glass,
     })
 }
 
@@ -96,15 +98,55 @@ pub(super) async fn prepare(work: &mut Work<'_>, body: &wire::OpenPromotion) -> 
         }
     }
     let key = work.key(&body.key_id).await?;
-    let need = if body.revive { Need::Revive } else { Need::Open };
-    work.allow(need, Some(&key), Some(&body.environment))?;
+    may_open(work, &key, body)?;
     let rule = rule_of(&work.policy, &key, &body.environment)?;
+    timing(work, &rule, body)?;
     let to = version_of(work, &key, &body.to_digest, "/to_digest").await?;
     let wish = wish(work, &key, &rule, body).await?;
     let row = row(work, &key, &rule, body, wish);
     let asked =
         Asked { door: Door::of(row.act, &row.environment), key, environment: row.environment.clone(), to, promotion: Some(row) };
     gather(&mut work.conn, &work.policy, work.at, asked).await
+}
+
+/// Who may open it so: by breaking the glass, whoever the policy names; to leave it to the registry, only who may apply it.
+fn may_open(work: &mut Work<'_>, key: &ConfigKey, body: &wire::OpenPromotion) -> Result<(), Refusal> {
+    if body.break_glass {
+        let may = breaks_glass(&work.policy, work.caller, key, &body.environment);
+        if may.is_err() {
+            work.denied = Some("break the glass".to_owned());
+        }
+        may?;
+    } else {
+        work.allow(if body.revive { Need::Revive } else { Need::Open }, Some(key), Some(&body.environment))?;
+    }
+    if body.at_time.is_some() || body.when_ready {
+        let need = if body.revive { Need::Revive } else { Need::Apply };
+        let may = work.allow(need, Some(key), Some(&body.environment));
+        may.map_err(|refusal| refusal.hint("leaving it to the registry takes the right to apply it; open it without"))?;
+    }
+    Ok(())
+}
+
+/// Whether what is left to the registry can ever be applied by it.
+fn timing(work: &Work<'_>, rule: &EnvironmentRule, body: &wire::OpenPromotion) -> Result<(), Refusal> {
+    if body.break_glass && (body.when_ready || body.at_time.is_some()) {
+        return Err(Refusal::invalid("/break_glass", "waits for nothing: leave `at_time` and `when_ready` out"));
+    }
+    let Some(at) = body.at_time else { return Ok(()) };
+    if body.when_ready {
+        return Err(Refusal::invalid("/when_ready", "give `at_time` or `when_ready`, not both")
+            .hint("one with `at_time` is applied from then on, as soon as everything is met"));
+    }
+    let expires = work.at.plus_seconds(rule.expires_seconds());
+    if at <= work.at {
+        return Err(Refusal::invalid("/at_time", format!("{at} is not in the future")).hint(format!("now is {}", work.at)));
+    }
+    if at >= expires {
+        let late = format!("{at} is after the promotion would expire, {expires}");
+        return Err(Refusal::invalid("/at_time", late).hint("open it later, or nearer to its time"));
+    }
+    Ok(())
 }
 
 /// A version of the key; another key's is not told apart from none.
@@ -170,6 +212,10 @@ fn row(work: &Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body: &wire::Op
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: body.at_time,
+        when_ready: body.when_ready,
+        break_glass: body.break_glass,
+        missed: false,
         closed_reason: None,
     };
     row.statement = Statement::of(&row).digest();

@@ -41,6 +41,7 @@ impl Verb for RenewPromotion {
             let reason = format!("renewed by {} #{}", work.actor(), work.seq);
             work.conn.promotion_close(old.promotion_id, PromotionState::Stale, &reason).await?;
         }
+        work.conn.promotion_missed_seen(old.promotion_id).await?;
         work.conn.promotion_put(&row).await?;
         let mut said = detail(&row);
         if let Some(members) = said.as_object_mut() {
@@ -83,12 +84,15 @@ impl RenewPromotion {
             change: old.change.clone(),
             revive,
             baseline: old.baseline_digest.filter(|baseline| revive && Some(*baseline) != old.safe_default_digest),
+            at_time: old.at_time.filter(|at| *at > work.at),
+            when_ready: old.when_ready,
+            break_glass: false,
             dry_run: false,
         })
     }
 }
 
-/// The members of the statement that differ.
+/// What differs: of the statement, and of how it is applied. A time that has passed, and broken glass, are not renewed.
 fn changed(old: &Promotion, new: &Promotion) -> Vec<&'static str> {
     let members = [
         ("from", old.from_digest != new.from_digest),
@@ -96,6 +100,8 @@ fn changed(old: &Promotion, new: &Promotion) -> Vec<&'static str> {
         ("plan", old.plan != new.plan),
         ("safe_default", old.safe_default_digest != new.safe_default_digest),
         ("policy_digest", old.policy_digest != new.policy_digest),
+        ("at_time", old.at_time != new.at_time),
+        ("break_glass", old.break_glass != new.break_glass),
     ];
     members.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }

@@ -1,14 +1,18 @@
 //! The next share of an approved plan, or a smaller one at once (R28).
 
-use super::facts::{Asked, gather};
-use super::moving::{self, AtOnce, Move, Place};
+use super::facts::{Asked, Facts, WHOLE_HISTORY, gather};
+use super::moving::{self, AtOnce, Move};
 use super::work::{Outcome, Verb, Work, not_blank};
-use crate::model::{Act, Action, Code, Environment, KeyId, Refusal, Subject};
+use crate::model::{
+    Act, Action, Code, ConfigKey, Environment, EnvironmentPointer, KeyId, Policy, Refusal, Subject, Timestamp,
+};
 use crate::rules::access::Need;
 use crate::rules::readiness::Door;
 use crate::rules::{promotion, rollout};
+use crate::storage::Conn;
 use crate::wire::pointers as wire;
 use crate::wire::promotions::Moved;
+use std::sync::Arc;
 
 /// POST /v1/keys/{key}/pointers/{environment}/step.
 #[derive(Debug, Clone)]
@@ -35,7 +39,13 @@ impl Verb for StepPointer {
             rollout::down(&place.pointer, self.body.to)?
         } else {
             let share = rollout::up(&place.pointer, self.body.to)?;
-            ready(work, &place).await?;
+            let readiness = facts(&mut work.conn, &work.policy, work.at, &place.key, &place.pointer).await?.readiness();
+            let unmet: Vec<_> = readiness.unmet().cloned().collect();
+            if !unmet.is_empty() {
+                return Err(Refusal::new(Code::PolicyUnmet, "the rollout must not go on yet")
+                    .unmet(unmet)
+                    .hint("see what is missing"));
+            }
             share
         };
         let after = promotion::stepped(&place.pointer, share, work.at);
@@ -53,17 +63,21 @@ impl Verb for StepPointer {
     }
 }
 
-/// Whether a larger share may serve now: by what was approved, as gates and marks are now.
-async fn ready(work: &mut Work<'_>, place: &Place) -> Result<(), Refusal> {
-    let (key, environment) = (&place.key.key_id, &place.pointer.environment);
-    let history = moving::history(work, key, environment).await?;
-    let running = promotion::running(&place.pointer, &history).cloned();
-    let to = work.conn.version_get(&place.pointer.digest).await?.ok_or_else(Refusal::not_found)?;
-    let asked = Asked { door: Door::Step, key: place.key.clone(), environment: environment.clone(), to, promotion: running };
-    let readiness = gather(&mut work.conn, &work.policy, work.at, asked).await?.readiness();
-    let unmet: Vec<_> = readiness.unmet().cloned().collect();
-    if unmet.is_empty() {
-        return Ok(());
-    }
-    Err(Refusal::new(Code::PolicyUnmet, "the rollout must not go on yet").unmet(unmet).hint("see what is missing"))
+/// What a larger share may serve by: what was approved, as gates and marks are now.
+///
+/// # Errors
+/// The policy has no such environment; the version is gone; the database is away.
+pub(super) async fn facts(
+    conn: &mut Conn<'_>,
+    policy: &Arc<Policy>,
+    now: Timestamp,
+    key: &ConfigKey,
+    pointer: &EnvironmentPointer,
+) -> Result<Facts, Refusal> {
+    let mut history = conn.promotion_applied_list(&key.key_id, &pointer.environment, WHOLE_HISTORY).await?;
+    history.reverse();
+    let running = promotion::running(pointer, &history).cloned();
+    let to = conn.version_get(&pointer.digest).await?.ok_or_else(Refusal::not_found)?;
+    let (key, environment) = (key.clone(), pointer.environment.clone());
+    gather(conn, policy, now, Asked { door: Door::Step, key, environment, to, promotion: running }).await
 }

@@ -73,6 +73,9 @@ impl SubmitVersion {
             change: None,
             revive: false,
             baseline: None,
+            at_time: None,
+            when_ready: false,
+            break_glass: false,
             dry_run: false,
         };
         open_promotion::open_within(work, &body).await.map(Some)

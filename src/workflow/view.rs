@@ -7,14 +7,14 @@ use crate::model::{
     Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Policy, Promotion, PromotionState,
     Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Version,
 };
-use crate::rules::access::{Caller, Need, allowed};
+use crate::rules::access::{self, Caller, Need, allowed};
 use crate::rules::policy::{self, group_members, group_of, person_of, same_person};
 use crate::rules::promotion::{self, UNDO_SECONDS, undoable};
 use crate::rules::readiness::{Ballot, Door, excluded};
 use crate::rules::rollout;
 use crate::snapshot::Snapshot;
 use crate::storage::{Conn, StorageError};
-use crate::wire::pointers::{PointerView, Reach};
+use crate::wire::pointers::{NextStep, PointerView, Reach};
 use crate::wire::promotions::{Mine, PromotionView};
 use std::collections::BTreeMap;
 
@@ -126,7 +126,8 @@ fn mine(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Readiness) 
     if row.state != PromotionState::Open {
         return mine;
     }
-    mine.can_apply = may(if row.act == Act::Revive { Need::Revive } else { Need::Apply });
+    mine.can_apply = may(if row.act == Act::Revive { Need::Revive } else { Need::Apply })
+        || (row.break_glass && access::breaks_glass(policy, caller, &facts.rule, &facts.asked.key, &row.environment).is_ok());
     let barred = barred(caller, facts, readiness);
     if barred.is_none() && may(Need::Override) {
         mine.can_override = overridable(policy, caller, facts, readiness);
@@ -243,8 +244,30 @@ pub async fn pointer(
         rollback_to: back,
         undo_kill_until: undo_until(snapshot.policy(), caller, &key, &pointer, &history, registry.clock.now()),
         running: running(&pointer, &history),
+        next: next(registry, conn, snapshot, &key, &pointer).await?,
         pointer,
     })
+}
+
+/// The plan's next step: when, by whom, and what it waits for once its bake is over.
+async fn next(
+    registry: &Registry,
+    conn: &mut Conn<'_>,
+    snapshot: &Snapshot,
+    key: &ConfigKey,
+    pointer: &EnvironmentPointer,
+) -> Result<Option<NextStep>, Refusal> {
+    let (step, rule) =
+        (rollout::next(&pointer.plan, pointer.rollout_pct), policy::rule(snapshot.policy(), &key.key_id, &pointer.environment));
+    let (Some(step), Some(rule)) = (step.filter(|_| rollout::runs(pointer)), rule) else { return Ok(None) };
+    let now = registry.clock.now();
+    let baked = pointer.next_step_at.is_some_and(|at| at <= now);
+    let waits = if baked {
+        super::step::facts(conn, snapshot.policy(), now, key, pointer).await?.readiness().unmet().cloned().collect()
+    } else {
+        Vec::new()
+    };
+    Ok(Some(NextStep { to: step.0, at: pointer.next_step_at, auto: rule.advances(), waits }))
 }
 
 fn running(pointer: &EnvironmentPointer, history: &[Promotion]) -> Option<uuid::Uuid> {

@@ -1,4 +1,4 @@
-//! Taking an open promotion back: by its actor or an admin (R11).
+//! Taking an open promotion back, or letting one go that the registry was to apply and could not: by its actor or an admin (R11).
 
 use super::apply::{closed, promotion};
 use super::work::{Outcome, Verb, Work, no_nul};
@@ -35,6 +35,7 @@ impl Verb for WithdrawPromotion {
                     .current(&row)
                     .hint("roll back instead"));
             }
+            _ if row.missed => return self.let_go(work, row).await,
             state => return Err(closed(&row, state)),
         }
         if self.body.dry_run {
@@ -53,6 +54,23 @@ impl Verb for WithdrawPromotion {
 
     fn protects(&self) -> Option<Subject> {
         Some(Subject::promotion(self.id))
+    }
+}
+
+impl WithdrawPromotion {
+    /// What was missed is owed no longer; it stays what it became.
+    async fn let_go(&self, work: &mut Work<'_>, row: Promotion) -> Result<Outcome<Promotion>, Refusal> {
+        let row = Promotion { missed: false, ..row };
+        if self.body.dry_run {
+            return Ok(Outcome::unchanged(row));
+        }
+        work.conn.promotion_missed_seen(row.promotion_id).await?;
+        let detail = json!({
+            "promotion_id": row.promotion_id, "key_id": row.key_id, "environment": row.environment, "to": row.to_digest,
+            "rationale": self.body.rationale, "state": row.state,
+        });
+        let subject = Subject::promotion(row.promotion_id);
+        Ok(Outcome::done(row, Action::PromotionWithdraw, subject, &detail))
     }
 }
 

@@ -320,6 +320,9 @@ pub(super) fn wish(key: &KeyId, environment: Environment, to_digest: Digest, why
         change: None,
         revive: false,
         baseline: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
         dry_run: false,
     }
 }

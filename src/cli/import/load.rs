@@ -292,6 +292,9 @@ async fn open_newest(context: &Context, client: &Client, environment: &Environme
             change: None,
             revive: false,
             baseline: None,
+            at_time: None,
+            when_ready: false,
+            break_glass: false,
             dry_run: false,
         };
         match client.open_promotion(&body, &context.clock.uuid().to_string()).await {

@@ -3,16 +3,30 @@
 use super::issuers;
 use super::walk::{Node, Table, is_segment, wrong};
 use crate::model::policy::{
-    ApprovalRule, EnvironmentFields, EnvironmentOverride, EnvironmentPolicy, GateRule, RoleGrant, Threshold,
+    ApprovalRule, EnvironmentFields, EnvironmentOverride, EnvironmentPolicy, FreezeWindow, GateRule, RoleGrant, Threshold,
 };
-use crate::model::{Actor, ActorKind, BasisPoints, Environment, Plan, PlanStep, Policy, Refusal};
+use crate::model::{Actor, ActorKind, BasisPoints, Environment, Plan, PlanStep, Policy, Refusal, Role};
+use crate::rules::freeze;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 
 /// Fields of an environment that a namespace can replace.
-const FIELDS: &[&str] =
-    &["protected", "after", "plan", "gates", "approvals", "safe_default", "expires", "acknowledge_hidden", "advance", "alias"];
-const LATER: &[&str] = &["soak", "freeze", "break_glass", "guards"];
+const FIELDS: &[&str] = &[
+    "protected",
+    "after",
+    "soak",
+    "plan",
+    "gates",
+    "approvals",
+    "freeze",
+    "safe_default",
+    "expires",
+    "acknowledge_hidden",
+    "advance",
+    "break_glass",
+    "alias",
+];
+const LATER: &[&str] = &["guards"];
 
 /// Reads a whole policy.
 pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
@@ -20,9 +34,6 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
         .map_err(|e| wrong(source, &e.span().unwrap_or(0..0), format_args!("not TOML: {}", e.message().replace('\n', "; "))))?;
     let document = Table::document(source, document.get_ref());
     document.only(&["environment", "gate", "group", "role", "person", "issuer", "policy"], &[])?;
-    if let Some(policy) = document.get("policy") {
-        policy_table(&policy.table()?)?;
-    }
     let mut names = Names { gates: BTreeSet::new(), groups: BTreeSet::new(), environments: Vec::new() };
     names.gates.extend(document.named("gate")?.into_iter().map(|(name, _)| name));
     names.groups.extend(document.named("group")?.into_iter().map(|(name, _)| name));
@@ -51,7 +62,12 @@ pub(super) fn read(source: &str) -> Result<Policy, Refusal> {
     let roles = document.tables("role")?.iter().map(|table| role(table, &names)).collect::<Result<_, _>>()?;
     let persons = persons(&document)?;
     let (source, lapsed) = (source.to_owned(), BTreeMap::new());
-    Ok(Policy { source, environments, gates, groups, oidc_groups, lapsed, issuers, roles, persons })
+    let mut policy =
+        Policy { source, environments, gates, groups, oidc_groups, lapsed, issuers, roles, persons, second_admin: false };
+    if let Some(table) = document.get("policy") {
+        policy.second_admin = second_admin(&table.table()?, &policy)?;
+    }
+    Ok(policy)
 }
 
 /// An alias or name of `new` that an environment before it has already.
@@ -95,12 +111,29 @@ fn named<'a, T>(
     document.named(name)?.into_iter().map(|(name, table)| Ok((name.to_owned(), read(&table)?))).collect()
 }
 
-fn policy_table(table: &Table<'_>) -> Result<(), Refusal> {
+/// Whether a change takes a second admin; then there must be two people who can be the two.
+fn second_admin(table: &Table<'_>, policy: &Policy) -> Result<bool, Refusal> {
     table.only(&["second_admin"], &[])?;
-    match table.get("second_admin") {
-        Some(node) if node.boolean()? => Err(node.wrong("`second_admin = true` is not supported by this version")),
-        _ => Ok(()),
+    let Some(node) = table.get("second_admin") else { return Ok(false) };
+    let asked = node.boolean()?;
+    // Whom an issuer counts to a group is not known here.
+    let from_issuer = policy.roles.iter().any(|grant| {
+        grant.role == Role::Admin && grant.who.strip_prefix("group:").is_some_and(|group| policy.oidc_groups.contains_key(group))
+    });
+    if asked && !from_issuer && admins(policy).len() < 2 {
+        return Err(node.wrong("`second_admin = true` takes two people with the role admin: nobody could change this policy"));
     }
+    Ok(asked)
+}
+
+/// The people whom grants make admins, each once whatever accounts they have.
+fn admins(policy: &Policy) -> BTreeSet<Actor> {
+    let grants = policy.roles.iter().filter(|grant| grant.role == Role::Admin);
+    let who = grants.flat_map(|grant| match grant.who.strip_prefix("group:") {
+        Some(group) => super::group_members(policy, group).to_vec(),
+        None => grant.who.parse().into_iter().collect(),
+    });
+    who.filter(Actor::is_person).map(|actor| super::person_of(policy, &actor)).collect()
 }
 
 fn actor(node: &Node<'_>, kinds: &[ActorKind]) -> Result<Actor, Refusal> {
@@ -158,6 +191,7 @@ fn environment(table: &Table<'_>, names: &Names<'_>) -> Result<EnvironmentPolicy
         return Err(node.wrong(format_args!("the environment {name:?} stands twice")));
     }
     let fields = fields(table, names)?;
+    soak_has_a_place(table, &fields, None)?;
     let mut overrides: Vec<EnvironmentOverride> = Vec::new();
     for inner in table.tables("for")? {
         let known: Vec<&str> = ["namespace"].iter().chain(FIELDS).copied().collect();
@@ -168,9 +202,20 @@ fn environment(table: &Table<'_>, names: &Names<'_>) -> Result<EnvironmentPolicy
             let what = format_args!("{namespace:?} and {:?} fit the same keys equally well: a tie", other.namespace);
             return Err(node.wrong(what));
         }
-        overrides.push(EnvironmentOverride { namespace, fields: self::fields(&inner, names)? });
+        let replaced = self::fields(&inner, names)?;
+        soak_has_a_place(&inner, &replaced, Some(&fields))?;
+        overrides.push(EnvironmentOverride { namespace, fields: replaced, lines: inner.lines(FIELDS) });
     }
-    Ok(EnvironmentPolicy { name, fields, overrides })
+    Ok(EnvironmentPolicy { name, fields, lines: table.lines(FIELDS), overrides })
+}
+
+/// A soak needs the environment in which it is held.
+fn soak_has_a_place(table: &Table<'_>, own: &EnvironmentFields, base: Option<&EnvironmentFields>) -> Result<(), Refusal> {
+    let after = own.after.is_some() || base.is_some_and(|base| base.after.is_some());
+    match table.get("soak") {
+        Some(node) if !after => Err(node.wrong("`soak` needs `after`: the environment in which it soaks")),
+        _ => Ok(()),
+    }
 }
 
 /// What kind of selector a word would be read as instead of an environment.
@@ -189,13 +234,16 @@ fn fields(table: &Table<'_>, names: &Names<'_>) -> Result<EnvironmentFields, Ref
     Ok(EnvironmentFields {
         protected: table.maybe("protected", Node::boolean)?,
         after: table.maybe("after", |node| names.environment(node))?,
+        soak: table.maybe("soak", Node::duration)?,
         plan: table.maybe("plan", plan)?,
         gates: table.maybe("gates", |node| gates(node, names))?,
         approvals: table.maybe("approvals", |node| approvals(node, names))?,
+        freeze: table.maybe("freeze", windows)?,
         safe_default: table.maybe("safe_default", |node| one_of(node, &["required", "optional"]))?,
         expires: table.maybe("expires", Node::duration)?,
         acknowledge_hidden: table.maybe("acknowledge_hidden", Node::boolean)?,
-        advance: table.maybe("advance", advance)?,
+        advance: table.maybe("advance", |node| one_of(node, &["auto", "manual"]))?,
+        break_glass: table.maybe("break_glass", break_glass)?,
         alias: table.maybe("alias", alias)?,
     })
 }
@@ -208,11 +256,35 @@ fn one_of(node: &Node<'_>, words: &[&str]) -> Result<String, Refusal> {
     Err(node.wrong(format_args!("{text:?} is not one of {}", words.join(", "))))
 }
 
-fn advance(node: &Node<'_>) -> Result<String, Refusal> {
-    if node.text()? == "auto" {
-        return Err(node.wrong("`advance = \"auto\"` is not supported by this version; steps are taken by hand"));
+/// Roles that may break the glass, sorted. Only people do, so the roles of machines and those that move nothing are refused.
+fn break_glass(node: &Node<'_>) -> Result<Vec<Role>, Refusal> {
+    let mut roles = node.set(|item| {
+        let role: Role = item.parsed()?;
+        if matches!(role, Role::Releaser | Role::Oncall | Role::Approver) {
+            return Ok(role);
+        }
+        Err(item.wrong(format_args!("the role {role} cannot break the glass; releaser, oncall or approver can")))
+    })?;
+    roles.sort();
+    Ok(roles)
+}
+
+fn windows(node: &Node<'_>) -> Result<Vec<FreezeWindow>, Refusal> {
+    let mut out = Vec::new();
+    for item in node.list()? {
+        let table = item.table()?;
+        table.only(&["tz", "from", "to", "weekly"], &[])?;
+        let tz = table.need("tz")?.text()?.to_owned();
+        let window = FreezeWindow {
+            tz,
+            from: table.maybe("from", Node::local_time)?,
+            to: table.maybe("to", Node::local_time)?,
+            weekly: table.maybe("weekly", |node| node.text().map(str::to_owned))?,
+        };
+        freeze::check(&window).map_err(|why| item.wrong(why))?;
+        out.push(window);
     }
-    one_of(node, &["manual"])
+    Ok(out)
 }
 
 fn alias(node: &Node<'_>) -> Result<String, Refusal> {

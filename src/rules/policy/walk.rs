@@ -1,7 +1,7 @@
 //! Walking TOML with its places: typed reading of tables whose every complaint names the line.
 
 use crate::model::Refusal;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
@@ -10,8 +10,12 @@ use toml::de::{DeTable, DeValue};
 
 /// A complaint about a line of the policy.
 pub(super) fn wrong(source: &str, span: &Range<usize>, what: impl Display) -> Refusal {
-    let line = source.get(..span.start).unwrap_or(source).matches('\n').count() + 1;
-    Refusal::invalid("/policy", format!("line {line}: {what}"))
+    Refusal::invalid("/policy", format!("line {}: {what}", line(source, span)))
+}
+
+/// The line on which a span begins, from 1.
+fn line(source: &str, span: &Range<usize>) -> usize {
+    source.get(..span.start).unwrap_or(source).matches('\n').count() + 1
 }
 
 /// A value and where it stands.
@@ -79,6 +83,16 @@ impl<'a> Node<'a> {
         digits.and_then(|d| d.parse::<i64>().ok()).map(|n| n * unit).filter(|n| *n > 0).ok_or_else(bad)
     }
 
+    /// A local date and time, as TOML writes it or as a text; in the one form in which it is hashed.
+    pub(super) fn local_time(&self) -> Result<String, Refusal> {
+        let bad = || self.kind("a local date and time like 2026-12-24T18:00:00, without an offset");
+        let text = match self.value.get_ref() {
+            DeValue::Datetime(at) => at.to_string(),
+            other => other.as_str().ok_or_else(bad)?.to_owned(),
+        };
+        crate::rules::freeze::local(&text).map(|at| at.to_string()).ok_or_else(bad)
+    }
+
     pub(super) fn list(&self) -> Result<Vec<Node<'a>>, Refusal> {
         let items = self.value.get_ref().as_array().ok_or_else(|| self.kind("a list in brackets"))?;
         Ok(items.iter().map(|value| Node { value, ..*self }).collect())
@@ -138,6 +152,12 @@ impl<'a> Table<'a> {
             }
         }
         Ok(())
+    }
+
+    /// On which line each of `names` that is there stands.
+    pub(super) fn lines(&self, names: &[&str]) -> BTreeMap<String, usize> {
+        let named = self.entries.iter().filter(|(name, _)| names.contains(&name.get_ref().as_ref()));
+        named.map(|(name, _)| (name.get_ref().to_string(), line(self.source, &name.span()))).collect()
     }
 
     pub(super) fn get(&self, name: &'a str) -> Option<Node<'a>> {

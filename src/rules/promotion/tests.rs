@@ -100,6 +100,10 @@ fn row(revision: usize, word: &str) -> Promotion {
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     }
 }

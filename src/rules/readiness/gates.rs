@@ -34,7 +34,7 @@ fn item(serving: &Serving<'_>, ballot: &Ballot<'_>, name: &str, gate: Option<&Ga
         who.extend(gate.iter().flat_map(|gate| &gate.reporters).map(ToString::to_string));
         who.extend(gate.and_then(|gate| gate.override_group.as_ref()).map(|group| format!("group:{group}")));
     }
-    ReadinessItem { kind: ReadinessKind::Gate, name: name.to_owned(), status, reason, who }
+    ReadinessItem { kind: ReadinessKind::Gate, name: name.to_owned(), status, reason, until: None, who }
 }
 
 /// Why a gate is open, or why it is shut. Only a `pass` by an allowed reporter, at the policy's threshold, on the right side opens it.

@@ -3,7 +3,7 @@
 mod changes;
 
 use super::*;
-use crate::model::policy::{ApprovalRule, GateRule, RoleGrant, Threshold};
+use crate::model::policy::{ApprovalRule, FreezeWindow, GateRule, RoleGrant, Threshold};
 use crate::model::{BasisPoints, Format, GateStatus, PlanStep, Quarantine, Role, UnitType, Verdict};
 use uuid::Uuid;
 
@@ -31,6 +31,7 @@ struct Scene {
     fragment_authors: Vec<Actor>,
     owners: BTreeMap<Actor, Vec<Actor>>,
     held_before: bool,
+    soaked: Vec<Stretch>,
     hidden: Vec<HiddenSpan>,
     safe_default: Option<Version>,
     killed_in: Vec<Environment>,
@@ -56,6 +57,7 @@ impl Scene {
             fragment_authors: &self.fragment_authors,
             owners: &self.owners,
             held_before: self.held_before,
+            soaked: &self.soaked,
             hidden: &self.hidden,
             safe_default: self.safe_default.as_ref(),
             killed_in: &self.killed_in,
@@ -212,6 +214,10 @@ fn promotion() -> Promotion {
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     }
 }
@@ -243,6 +249,7 @@ fn scene() -> Scene {
         fragment_authors: vec![person("hal")],
         owners: BTreeMap::from([(Actor::service("ci"), vec![person("ivy")])]),
         held_before: true,
+        soaked: vec![Stretch { since: Timestamp(0), until: None }],
         hidden: vec![HiddenSpan { path: "/body".into(), start: 4, code_points: "U+200B".into() }],
         safe_default: Some(version('S', "fay")),
         killed_in: Vec::new(),
@@ -560,25 +567,123 @@ fn a_step_serves_what_was_approved_and_rolls_out_or_nothing() {
 
 #[test]
 fn every_door_asks_for_its_kinds() {
-    let all =
-        [K::State, K::Quarantine, K::Killed, K::Gate, K::Approval, K::Order, K::SafeDefault, K::HiddenText, K::Pointer, K::Held];
-    let but = |left_out: &[K]| all.into_iter().filter(|kind| !left_out.contains(kind)).collect::<Vec<K>>();
+    let all = ReadinessKind::ALL;
+    let but = |left_out: &[K]| all.iter().copied().filter(|kind| !left_out.contains(kind)).collect::<Vec<K>>();
     for (door, want) in [
         (Door::Promote, but(&[K::Held])),
         (Door::Revive, but(&[K::Held])),
         (Door::Step, but(&[K::Approval, K::Order])),
-        (Door::SafeDefault, but(&[K::Order, K::SafeDefault, K::Held])),
+        (Door::SafeDefault, but(&[K::Order, K::Soak, K::SafeDefault, K::Held])),
         (Door::Rollback, vec![K::State, K::Quarantine, K::Killed, K::Pointer]),
         (Door::Kill, vec![]),
         (Door::UndoKill, vec![]),
         (Door::Hold, vec![]),
         (Door::StepDown, vec![]),
     ] {
-        let scene = Scene { door, ..scene() };
+        let mut scene = Scene { door, ..scene() };
+        (scene.rule.soak, scene.rule.freeze) = (Some(1), Some(vec![weekend()]));
         let mut kinds: Vec<K> = scene.readiness().0.iter().map(|item| item.kind).collect();
         let sorted = kinds.is_sorted();
         kinds.dedup();
         assert_eq!((kinds, sorted), (want, true), "{door:?}");
-        assert!(![K::Soak, K::Freeze].into_iter().any(|kind| door.counts(kind)), "not supported yet");
     }
+}
+
+/// The scene's moment, 1970-01-01, was a Thursday.
+fn weekend() -> FreezeWindow {
+    FreezeWindow { tz: "UTC".into(), from: None, to: None, weekly: Some("fri 16:00-mon 08:00".into()) }
+}
+
+#[test]
+fn a_soak_is_met_by_one_stretch_that_is_long_enough_and_says_until_when_it_is_not() {
+    let stretch = |since: i64, until: Option<i64>| Stretch { since: Timestamp(since), until: until.map(Timestamp) };
+    let second = 1_000_000;
+    for (stretches, blocks, says, until) in [
+        (vec![stretch(0, None)], false, "staging held it at 100 % for 1s from 1970-01-01 00:00:00 UTC on", None),
+        (vec![stretch(-5 * second, Some(-4 * second))], false, "for 1s from", None),
+        (
+            vec![stretch(1, None)],
+            true,
+            "since 1970-01-01 00:00:00 UTC; it takes 1s, until 1970-01-01 00:00:01 UTC",
+            Some(second + 1),
+        ),
+        (
+            vec![stretch(-3, Some(-2)), stretch(-1, Some(0))],
+            true,
+            "from 1969-12-31 23:59:59 UTC to 1970-01-01 00:00:00 UTC only",
+            None,
+        ),
+        (vec![], true, "has not held this digest", None),
+    ] {
+        let mut scene = scene();
+        (scene.rule.soak, scene.soaked) = (Some(1), stretches);
+        let readiness = scene.seal().readiness();
+        let item = readiness.0.iter().find(|item| item.kind == K::Soak).unwrap();
+        assert!(item.reason.contains(says), "{:?} does not say {says:?}", item.reason);
+        assert_eq!((readiness.is_ready(), item.until), (!blocks, until.map(Timestamp)));
+        assert_eq!(readiness.ready_at(), until.map(Timestamp));
+    }
+}
+
+#[test]
+fn a_freeze_blocks_what_makes_more_serve_and_nothing_that_makes_less() {
+    let week = FreezeWindow { weekly: Some("thu 00:00-thu 12:00".into()), ..weekend() };
+    for (door, blocks) in [
+        (Door::Promote, true),
+        (Door::Revive, true),
+        (Door::Step, true),
+        (Door::SafeDefault, true),
+        (Door::Rollback, false),
+        (Door::Kill, false),
+        (Door::UndoKill, false),
+        (Door::Hold, false),
+        (Door::StepDown, false),
+    ] {
+        let mut scene = scene();
+        (scene.door, scene.rule.freeze) = (door, Some(vec![weekend(), week.clone()]));
+        let readiness = scene.seal().readiness();
+        let frozen: Vec<_> = readiness.unmet().filter(|item| item.kind == K::Freeze).collect();
+        assert_eq!(frozen.len(), usize::from(blocks), "{door:?}");
+        for item in frozen {
+            assert!(item.reason.starts_with("frozen until Thu 1970-01-01 12:00 UTC"), "{}", item.reason);
+            assert_eq!(item.until, Some("1970-01-01T12:00:00Z".parse().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn broken_glass_opens_all_but_quarantine_and_what_no_word_can_change() {
+    let mut scene = scene();
+    scene.rule.break_glass = Some(vec![Role::Oncall]);
+    scene.rule.freeze = Some(vec![FreezeWindow { weekly: Some("thu 00:00-thu 12:00".into()), ..weekend() }]);
+    (scene.rule.soak, scene.soaked) = (Some(60), vec![]);
+    scene.policy.roles.push(RoleGrant { who: "person:gil".into(), role: Role::Oncall, namespace: None, environment: None });
+    scene.promotion.break_glass = true;
+    let mut scene = scene.seal();
+    (scene.held_before, scene.safe_default) = (false, None);
+    (scene.approvals, scene.verdicts) = (Vec::new(), Vec::new());
+    scene.to.state = VersionState::Draft;
+    let readiness = scene.readiness();
+    assert!(readiness.is_ready(), "{:?}", readiness.unmet().collect::<Vec<_>>());
+    let overridden: Vec<K> = readiness.0.iter().filter(|i| i.status == ReadinessStatus::Overridden).map(|i| i.kind).collect();
+    assert_eq!(overridden, [K::State, K::Gate, K::Approval, K::Approval, K::Order, K::Soak, K::Freeze, K::SafeDefault, K::HiddenText]);
+    let gate = scene.status(K::Gate, "quality");
+    assert_eq!(gate.1, "person:gil broke the glass (missing: nothing was reported yet)");
+
+    let blocked = |what: &str, change: fn(&mut Scene), kind: K| {
+        let mut changed = scene.clone();
+        change(&mut changed);
+        let kinds: Vec<K> = changed.readiness().unmet().map(|item| item.kind).collect();
+        assert_eq!(kinds, [kind], "{what}");
+    };
+    blocked(
+        "quarantined",
+        |s| s.to.quarantine = Some(Quarantine { by: person("ana"), reason: "bad".into(), at: Timestamp(0) }),
+        K::Quarantine,
+    );
+    blocked("killed", |s| s.pointer.as_mut().unwrap().killed = true, K::Killed);
+    blocked("moved", |s| s.pointer.as_mut().unwrap().revision += 1, K::Pointer);
+    blocked("discarded", |s| s.to.discarded = true, K::State);
+    scene.policy.roles.pop();
+    assert!(!scene.readiness().is_ready(), "who broke it may not any more");
 }

@@ -199,7 +199,7 @@ fn approval(serving: &Serving<'_>, ballot: &Ballot<'_>, rule: &ApprovalRule) -> 
         }
         (ReadinessStatus::Unmet, reason, eligible(serving, ballot, rule, group))
     };
-    ReadinessItem { kind: ReadinessKind::Approval, name: rule.gate.clone(), status, reason, who }
+    ReadinessItem { kind: ReadinessKind::Approval, name: rule.gate.clone(), status, reason, until: None, who }
 }
 
 /// Those who approved, and whom their issuer said to be in the group, but too long ago for it to count.

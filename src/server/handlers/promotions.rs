@@ -1,7 +1,7 @@
 //! Promotions: opening, votes, applying, and what is owed afterwards.
 
 use super::sight::Sight;
-use crate::model::{Environment, Promotion, PromotionState, Refusal};
+use crate::model::{Environment, Promotion, PromotionState, Refusal, Timestamp};
 use crate::rules::access::Caller;
 use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
@@ -23,7 +23,7 @@ enum Concern {
     Any,
     /// Open ones that wait for the caller.
     Awaiting,
-    /// Those whose review or note the caller can settle.
+    /// Those whose review or note the caller can settle, and those of the caller's that the registry could not apply.
     Owed,
 }
 
@@ -51,11 +51,13 @@ impl Concern {
         inbox::shortlist(&mut sight.conn(), &snapshot, &caller, registry.clock.now(), rows).await
     }
 
-    fn includes(self, view: &PromotionView) -> bool {
+    fn includes(self, view: &PromotionView, now: Timestamp) -> bool {
         match self {
             Self::Any => true,
-            Self::Awaiting => inbox::awaits(view),
-            Self::Owed => view.mine.can_review || view.mine.owes_note,
+            Self::Awaiting => inbox::awaits(view, now),
+            Self::Owed => {
+                view.mine.can_review || view.mine.owes_note || (view.promotion.missed && view.mine.opened)
+            }
         }
     }
 }
@@ -83,7 +85,7 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
                 continue;
             }
             let view = shown_promotion(&registry, &mut sight, row).await?;
-            if concern.includes(&view) {
+            if concern.includes(&view, registry.clock.now()) {
                 items.push(view);
             }
         }

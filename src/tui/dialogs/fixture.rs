@@ -87,6 +87,7 @@ pub(crate) fn facts() -> Facts {
         rollback_to: Some(digest(3)),
         undo_kill_until: None,
         running: Some(Uuid::from_u128(9)),
+        next: None,
     };
     let key = ConfigKey {
         key_id: key(),
@@ -153,6 +154,10 @@ pub(crate) fn promotion() -> PromotionView {
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     };
     row.statement = crate::rules::statement::Statement::of(&row).digest();

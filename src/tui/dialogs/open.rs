@@ -80,6 +80,9 @@ pub(super) fn spec(ask: &Ask) -> Spec {
         change: None,
         revive,
         baseline: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
         dry_run: false,
     })));
     spec

@@ -244,6 +244,7 @@ pub(super) fn rollouts() -> Vec<PointerView> {
         rollback_to: Some(digest(3)),
         undo_kill_until: None,
         running: Some(Uuid::from_u128(9)),
+        next: None,
     };
     let mut killed = view.clone();
     killed.pointer = EnvironmentPointer { key_id: "search.rerank.query".parse().unwrap(), killed: true, ..pointer() };

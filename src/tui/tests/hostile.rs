@@ -26,6 +26,7 @@ fn evil() -> Bench {
                 name: EVIL.into(),
                 status: ReadinessStatus::Unmet,
                 reason: EVIL.into(),
+                until: None,
                 who: vec![EVIL.into()],
             })
             .to_vec();

@@ -110,6 +110,10 @@ pub fn promotion(n: u64, name: &str, place: &str, act: Act, to: Digest) -> Promo
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     }
 }

@@ -253,6 +253,9 @@ pub fn wish(environment: &str, to: Digest, percent: Option<f64>) -> Wish {
         change: None,
         revive: false,
         baseline: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
         dry_run: false,
     }
 }

@@ -145,6 +145,7 @@ fn promotion(from: &Version, to: &Version) -> PromotionView {
         name: name.into(),
         status,
         reason: reason.into(),
+        until: None,
         who: who.iter().map(|w| (*w).to_owned()).collect(),
     };
     let row = Promotion {
@@ -176,6 +177,10 @@ fn promotion(from: &Version, to: &Version) -> PromotionView {
         reviewed_at: None,
         review_owed: false,
         note_due_at: None,
+        at_time: None,
+        when_ready: false,
+        break_glass: false,
+        missed: false,
         closed_reason: None,
     };
     let anchor = crate::rules::canonical::sha256(b"Be polite.");
