@@ -142,16 +142,19 @@ fn outside(args: &Serve, registry: &Registry) -> Result<Outside, Failure> {
     Ok(outside)
 }
 
-/// A file that differs from the policy in force is said, and changes nothing.
+/// A file that differs from the policy in force is an alarm, here, in `/readyz` and in every terminal, and changes nothing.
 fn compare_policy(dir: &Path, registry: &Registry) {
     let in_force = registry.snapshot.get().policy_digest();
-    match std::fs::read(dir.join(POLICY)) {
-        Ok(bytes) if canonical::sha256(&bytes) != in_force => tracing::warn!(
+    let Ok(bytes) = std::fs::read(dir.join(POLICY)) else { return };
+    let found = canonical::sha256(&bytes);
+    registry.snapshot.note_policy_file(found);
+    if found != in_force {
+        tracing::error!(
             file = %dir.join(POLICY).display(),
+            %found,
             %in_force,
-            "the policy file is not the policy in force, which stays; `countersign policy apply` changes it"
-        ),
-        _ => {}
+            "ALARM: the policy file is not the policy in force, which stays; `countersign policy apply` changes it"
+        );
     }
 }
 

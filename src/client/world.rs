@@ -7,7 +7,7 @@ use crate::rules::bundle;
 use crate::rules::note::PublicKey;
 use crate::wire::paths;
 use crate::wire::people::Me;
-use crate::wire::world::{ApplyPolicy, AskPolicy, PolicyText, World};
+use crate::wire::world::{ApplyPolicy, AskPolicy, ExplainPolicy, PolicyExplained, PolicyText, World};
 
 impl Client {
     /// Environments in the policy's order, the registry's name, its genesis.
@@ -39,6 +39,11 @@ impl Client {
     pub async fn policy_rule(&self, key: &KeyId, environment: &Environment) -> Answer<EnvironmentRule> {
         let ask = AskPolicy { key: Some(key.clone()), environment: Some(environment.to_string()) };
         self.get(&paths::policy(), &ask).await
+    }
+
+    /// The merged rule, where it comes from, and what it means now.
+    pub async fn explain_policy(&self, body: &ExplainPolicy) -> Answer<PolicyExplained> {
+        self.ask(&paths::policy_explain(), body).await
     }
 
     /// Checks (`dry_run`) or applies a policy.

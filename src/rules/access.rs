@@ -351,16 +351,22 @@ pub fn breaks_glass(
     })
 }
 
-/// The people and services that may do something to a key in an environment, each once, by what the policy grants; what only the
-/// owner of the key may is left out.
+/// The people and services that may do something to a key in an environment, each once.
 pub fn who_may(policy: &Policy, need: Need, key: &ConfigKey, environment: &Environment) -> Vec<Actor> {
+    everybody(policy, |caller| allowed(policy, caller, need, Some(key), Some(environment)).is_ok())
+}
+
+/// The people who may break the glass there.
+pub fn who_breaks_glass(policy: &Policy, rule: &EnvironmentRule, key: &ConfigKey, environment: &Environment) -> Vec<Actor> {
+    everybody(policy, |caller| breaks_glass(policy, caller, rule, key, environment).is_ok())
+}
+
+/// Everybody whom grants and groups name, with a full token, who `may`.
+fn everybody(policy: &Policy, may: impl Fn(&Caller) -> bool) -> Vec<Actor> {
     let granted = policy.roles.iter().filter_map(|grant| grant.who.parse::<Actor>().ok());
-    let everybody: BTreeSet<Actor> = policy.groups.values().flatten().cloned().chain(granted).collect();
-    let may = |actor: &Actor| {
-        let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
-        allowed(policy, &caller, need, Some(key), Some(environment)).is_ok()
-    };
-    everybody.into_iter().filter(may).collect()
+    let named: BTreeSet<Actor> = policy.groups.values().flatten().cloned().chain(granted).collect();
+    let full = |actor: &Actor| Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    named.into_iter().filter(|actor| may(&full(actor))).collect()
 }
 
 /// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a

@@ -73,6 +73,23 @@ fn merged(environment: &EnvironmentPolicy, key: &KeyId) -> EnvironmentFields {
     }
 }
 
+/// Where each field of the merged rule comes from: the field, its section and its line, in the order of fields. Fields that are
+/// not set are left out.
+pub fn origins(policy: &Policy, key: &KeyId, environment: &Environment) -> Vec<(&'static str, String, usize)> {
+    let name = if environment.is_safe_default() { last_protected(policy, key) } else { Some(environment.as_str()) };
+    let Some(found) = policy.environments.iter().find(|candidate| Some(candidate.name.as_str()) == name) else {
+        return Vec::new();
+    };
+    let over = overriding(found, key);
+    let origin = |field: &&'static str| {
+        let replaced = over.and_then(|over| Some((format!("[[environment.for]] {}", over.namespace), *over.lines.get(*field)?)));
+        let own = || Some((format!("[[environment]] {}", found.name), *found.lines.get(*field)?));
+        let (section, line) = replaced.or_else(own)?;
+        Some((*field, section, line))
+    };
+    grammar::FIELDS.iter().filter_map(origin).collect()
+}
+
 /// The environment whose rule safe defaults follow: the last that is protected for the key; where none is, the last.
 pub fn last_protected<'a>(policy: &'a Policy, key: &KeyId) -> Option<&'a str> {
     let protected = |environment: &&EnvironmentPolicy| merged(environment, key).protected == Some(true);
@@ -245,6 +262,21 @@ second_admin = false
         assert!(with(&(admin("person:carol") + &admin("person:dan"))).unwrap().second_admin);
         assert!(with(&admin("group:release")).unwrap().second_admin);
         assert!(!read(GOOD).unwrap().second_admin);
+    }
+
+    #[test]
+    fn each_field_says_from_which_section_and_line_it_comes() {
+        let policy = read(GOOD).unwrap();
+        let line = |text: &str| GOOD.lines().position(|line| line.starts_with(text)).unwrap() + 1;
+        let found = origins(&policy, &key("support.greeting"), &environment("production"));
+        let of = |field: &str| found.iter().find(|origin| origin.0 == field).map(|origin| (origin.1.as_str(), origin.2));
+        assert_eq!(of("plan"), Some(("[[environment.for]] support.**", line("plan = [[50"))));
+        assert_eq!(of("expires"), Some(("[[environment]] production", line("expires"))));
+        assert_eq!(of("approvals"), Some(("[[environment]] production", line("approvals = [{"))));
+        assert_eq!(of("soak"), None);
+        let refund = origins(&policy, &key("support.refund.system"), &Environment::safe_default());
+        assert_eq!(refund.iter().find(|origin| origin.0 == "approvals").unwrap().1, "[[environment.for]] support.refund.**");
+        assert_eq!(origins(&policy, &key("support.greeting"), &environment("elsewhere")), []);
     }
 
     #[test]

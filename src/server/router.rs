@@ -70,6 +70,7 @@ routes! {
     get    ME,                  Anyone                   => people::me;
     get    POLICY,              Read(Need::PolicyRead)   => world::policy;
     post   POLICY,              Verb(Need::Policy)       => world::apply_policy;
+    post   POLICY_EXPLAIN,      Read(Need::PolicyRead)   => world::explain_policy;
     get    TOKENS,              Mine                     => people::list;
     post   TOKENS,              Verb(Need::Tokens)       => people::create;
     delete TOKEN,               Verb(Need::Tokens)       => people::revoke;
@@ -196,7 +197,8 @@ mod tests {
     #[test]
     fn whatever_changes_something_is_decided_by_its_verb() {
         for route in TABLE.iter().filter(|route| route.method != "get") {
-            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN) || matches!(route.access, Foreign(Need::Resolve));
+            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN | t::POLICY_EXPLAIN)
+                || matches!(route.access, Foreign(Need::Resolve));
             assert_eq!(matches!(route.access, Verb(_)), !asks, "{} {}", route.method, route.template);
         }
     }

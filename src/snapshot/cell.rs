@@ -2,7 +2,7 @@
 
 use super::{Change, Snapshot};
 use crate::model::oidc::OidcSight;
-use crate::model::{ChainHead, Timestamp};
+use crate::model::{ChainHead, Digest, Timestamp};
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,6 +23,7 @@ pub struct SnapshotCell {
     current: ArcSwap<Snapshot>,
     waiting: Mutex<BTreeMap<u64, (ChainHead, Vec<Change>)>>,
     heard_at: AtomicI64,
+    policy_file: Mutex<Option<Digest>>,
 }
 
 impl SnapshotCell {
@@ -31,7 +32,8 @@ impl SnapshotCell {
 
     /// A cell that holds `snapshot`, loaded at `now`.
     pub fn new(snapshot: Snapshot, now: Timestamp) -> Self {
-        Self { current: ArcSwap::from_pointee(snapshot), waiting: Mutex::default(), heard_at: AtomicI64::new(now.0) }
+        let (current, heard_at) = (ArcSwap::from_pointee(snapshot), AtomicI64::new(now.0));
+        Self { current, waiting: Mutex::default(), heard_at, policy_file: Mutex::default() }
     }
 
     /// The newest state.
@@ -98,6 +100,18 @@ impl SnapshotCell {
     /// Whether a commit waits for one before it.
     pub fn has_gap(&self) -> bool {
         !self.waiting().is_empty()
+    }
+
+    /// Notes with which policy file the server was started.
+    pub fn note_policy_file(&self, digest: Digest) {
+        *self.policy_file.lock().unwrap_or_else(PoisonError::into_inner) = Some(digest);
+    }
+
+    /// The policy file with which the server was started, where it is not the policy in force: an alarm that ends by itself when
+    /// that file is applied.
+    pub fn foreign_policy_file(&self) -> Option<Digest> {
+        let noted = *self.policy_file.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.filter(|digest| *digest != self.get().policy_digest())
     }
 
     /// Notes that the database answered at `now` and holds nothing newer.

@@ -36,6 +36,8 @@ paths! {
     POLICY = "/v1/policy" => policy();
     /// Where one can log in, for who has no token yet.
     LOGIN = "/v1/login" => login();
+    /// A merged rule, where it comes from, and what it means now.
+    POLICY_EXPLAIN = "/v1/policy/explain" => policy_explain();
     /// Who the caller is.
     ME = "/v1/me" => me();
     /// Keys.

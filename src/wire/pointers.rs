@@ -1,6 +1,8 @@
 //! Envelopes of pointers: kill, rollback, steps; and of resolving.
 
-use crate::model::{BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, ReadinessItem, Timestamp, UnitType, Version};
+use crate::model::{
+    BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, ReadinessItem, Timestamp, UnitType, Version,
+};
 use serde::{Deserialize, Serialize};
 
 /// How much a pointer is used, counted by the server's own resolves.

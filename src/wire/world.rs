@@ -1,6 +1,6 @@
 //! Envelopes of environments, the policy and the audit trail.
 
-use crate::model::{Action, Digest, EnvironmentRule, Plan};
+use crate::model::{Action, Actor, Digest, Environment, EnvironmentRule, KeyId, Plan, Readiness, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One environment: GET /v1/environments, in the policy's order.
@@ -28,11 +28,14 @@ pub struct World {
     /// Digest of the policy in force (of its TOML bytes).
     pub policy: Digest,
     /// The server's clock.
-    pub now: crate::model::Timestamp,
+    pub now: Timestamp,
     /// `event_id` of the first audit event: which registry this is.
     pub genesis: Option<Digest>,
     /// The groups of the policy by name.
     pub groups: Vec<String>,
+    /// Digest of the policy file with which the server was started, where it is not the policy in force: an alarm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_file: Option<Digest>,
 }
 
 /// GET /v1/policy without a key.
@@ -42,6 +45,9 @@ pub struct PolicyText {
     pub source: String,
     /// SHA-256 of its bytes.
     pub digest: Digest,
+    /// The answer to a change that waits for a second admin: until when. It is not in force yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 /// GET /v1/policy query.
@@ -50,7 +56,7 @@ pub struct PolicyText {
 pub struct AskPolicy {
     /// With `environment`: the merged rule for this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<crate::model::KeyId>,
+    pub key: Option<KeyId>,
     /// With `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
@@ -58,6 +64,64 @@ pub struct AskPolicy {
 
 /// GET /v1/policy?key=&environment= : the rule, which the caller hashes.
 pub type MergedRule = EnvironmentRule;
+
+/// POST /v1/policy/explain
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainPolicy {
+    /// The key.
+    pub key: KeyId,
+    /// The environment, or `@safe-default`.
+    pub environment: Environment,
+    /// The version whose promotion is looked at; the newest of the key unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_digest: Option<Digest>,
+}
+
+/// The answer: the merged rule and where it comes from, who may do what, what a promotion would need now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyExplained {
+    /// The key.
+    pub key: KeyId,
+    /// The environment.
+    pub environment: Environment,
+    /// Digest of the policy in force (of its TOML bytes).
+    pub policy: Digest,
+    /// The merged rule.
+    pub rule: EnvironmentRule,
+    /// Its JCS digest: what promotions sign as `policy_digest`.
+    pub policy_digest: Digest,
+    /// Each field that is set, in the policy's order of fields.
+    pub fields: Vec<FieldOrigin>,
+    /// Acts, and who may do them there.
+    pub may: Vec<MayDo>,
+    /// The version that was looked at; none where the key has no version.
+    pub to_digest: Option<Digest>,
+    /// What its promotion would need now, if nobody had said anything about it yet.
+    pub readiness: Readiness,
+}
+
+/// A field of a merged rule and where it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FieldOrigin {
+    /// The field.
+    pub field: String,
+    /// Its value, as in the rule.
+    pub value: serde_json::Value,
+    /// The section that it comes from: `[[environment]] production`, `[[environment.for]] support.**`.
+    pub section: String,
+    /// The line of the TOML.
+    pub line: usize,
+}
+
+/// An act and who may do it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayDo {
+    /// What: `open a promotion`, `approve owners` …
+    pub act: String,
+    /// Actors; sorted.
+    pub who: Vec<Actor>,
+}
 
 /// POST /v1/policy
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,16 +151,16 @@ pub struct ListAudit {
     pub subject: Option<String>,
     /// Only by this actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actor: Option<crate::model::Actor>,
+    pub actor: Option<Actor>,
     /// Only this action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
     /// Not before this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<crate::model::Timestamp>,
+    pub since: Option<Timestamp>,
     /// Before this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<crate::model::Timestamp>,
+    pub until: Option<Timestamp>,
     /// Items per page, 1 to 1000; 100 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

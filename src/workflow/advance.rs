@@ -61,7 +61,8 @@ impl Verb for AdvanceRollout {
         let after = promotion::stepped(&place.pointer, share, work.at);
         let done = AtOnce { act: Act::Step, to: Some(after.digest), share, rationale: &rationale };
         let row = moving::row(work, &place, &done, &after);
-        let step = Move { before: Some(&place.pointer), after, promotion: row, action: Action::PointerStep, rationale: &rationale };
+        let step =
+            Move { before: Some(&place.pointer), after, promotion: row, action: Action::PointerStep, rationale: &rationale };
         let Outcome { answer, created, event, changes } = moving::move_now(work, step).await?;
         let answer = Advanced { moved: Some(answer), waits: Readiness::default() };
         Ok(Outcome { answer, created, event, changes })

@@ -3,7 +3,7 @@
 //! Nothing is polled. A matter is looked at when it falls due, or when an event touches its key; what is not due, or waits for
 //! somebody, is not looked at meanwhile. A new agenda reads all of them once, so a restart loses nothing.
 
-use super::advance::{Advanced, AdvanceRollout};
+use super::advance::{AdvanceRollout, Advanced};
 use super::apply_due::{ApplyDue, disowned};
 use super::command::Registry;
 use super::facts::{Asked, gather};

@@ -71,12 +71,7 @@ fn may_apply(work: &mut Work<'_>, key: &ConfigKey, row: &Promotion) -> Result<()
 ///
 /// # Errors
 /// The policy has no such environment; `forbidden` with who may.
-pub(super) fn breaks_glass(
-    policy: &Policy,
-    caller: &Caller,
-    key: &ConfigKey,
-    environment: &Environment,
-) -> Result<(), Refusal> {
+pub(super) fn breaks_glass(policy: &Policy, caller: &Caller, key: &ConfigKey, environment: &Environment) -> Result<(), Refusal> {
     access::breaks_glass(policy, caller, &rule_of(policy, key, environment)?, key, environment)
 }
 

@@ -37,7 +37,7 @@ impl Verb for FoundRegistry {
         work.conn.meta_put(meta::NAME, &self.name).await?;
         work.conn.meta_put(meta::PEPPER_FINGERPRINT, &self.pepper).await?;
         let detail = json!({ "rationale": row.rationale, "digest": digest });
-        let answer = PolicyText { source: row.source, digest };
+        let answer = PolicyText { source: row.source, digest, waits_until: None };
         let outcome = Outcome::done(answer, Action::PolicyApply, Subject(format!("policy:{digest}")), &detail);
         Ok(outcome.created().changing([Change::Policy(Arc::new(read), digest)]))
     }

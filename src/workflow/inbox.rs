@@ -96,7 +96,8 @@ impl Glance<'_> {
 
     fn may_apply(&self) -> bool {
         let approved = self.rule.approvals.iter().flatten().all(|rule| self.enough(&rule.gate, rule.count));
-        self.row.break_glass || approved && !self.rejected() && self.may(if self.row.act == Act::Revive { Need::Revive } else { Need::Apply })
+        self.row.break_glass
+            || approved && !self.rejected() && self.may(if self.row.act == Act::Revive { Need::Revive } else { Need::Apply })
     }
 
     fn may_approve(&self) -> bool {

@@ -3,9 +3,7 @@
 use super::facts::{Asked, Facts, WHOLE_HISTORY, gather};
 use super::moving::{self, AtOnce, Move};
 use super::work::{Outcome, Verb, Work, not_blank};
-use crate::model::{
-    Act, Action, Code, ConfigKey, Environment, EnvironmentPointer, KeyId, Policy, Refusal, Subject, Timestamp,
-};
+use crate::model::{Act, Action, Code, ConfigKey, Environment, EnvironmentPointer, KeyId, Policy, Refusal, Subject, Timestamp};
 use crate::rules::access::Need;
 use crate::rules::readiness::Door;
 use crate::rules::{promotion, rollout};

@@ -145,6 +145,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
         get("/v1/tokens", MINE),
         get("/v1/policy", AUDITORS),
         post("/v1/policy", json!({ "source": "", "rationale": "r", "dry_run": true }), &["root"]),
+        post("/v1/policy/explain", json!({ "key": KEY, "environment": "dev" }), READERS),
         post("/v1/tokens", json!({ "actor": "service:web" }), &["root"]),
         Row { method: Method::DELETE, path: "/v1/tokens/cs_nobody".into(), body: Value::Null, admitted: &[] },
         get("/v1/webhooks", &["root"]),

@@ -50,3 +50,4 @@ mod workflow_content;
 mod workflow_guards;
 mod workflow_machine;
 mod workflow_pointers;
+mod workflow_time;

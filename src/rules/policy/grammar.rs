@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 
 /// Fields of an environment that a namespace can replace.
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "protected",
     "after",
     "soak",

@@ -666,7 +666,10 @@ fn broken_glass_opens_all_but_quarantine_and_what_no_word_can_change() {
     let readiness = scene.readiness();
     assert!(readiness.is_ready(), "{:?}", readiness.unmet().collect::<Vec<_>>());
     let overridden: Vec<K> = readiness.0.iter().filter(|i| i.status == ReadinessStatus::Overridden).map(|i| i.kind).collect();
-    assert_eq!(overridden, [K::State, K::Gate, K::Approval, K::Approval, K::Order, K::Soak, K::Freeze, K::SafeDefault, K::HiddenText]);
+    assert_eq!(
+        overridden,
+        [K::State, K::Gate, K::Approval, K::Approval, K::Order, K::Soak, K::Freeze, K::SafeDefault, K::HiddenText]
+    );
     let gate = scene.status(K::Gate, "quality");
     assert_eq!(gate.1, "person:gil broke the glass (missing: nothing was reported yet)");
 

@@ -14,11 +14,14 @@ pub async fn healthz() -> Answer {
     Ok(shown(&json!({ "status": "ok" })))
 }
 
-/// Reads work: the snapshot is loaded and within its budget.
+/// Reads work: the snapshot is loaded and within its budget. Alarms are named; they take nothing out of service.
 pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
     let head = registry.snapshot.get().head();
     match registry.snapshot.freshness(registry.clock.now()) {
-        Freshness::Fresh => Ok(shown(&json!({ "status": "ok", "seq": head.seq }))),
+        Freshness::Fresh => {
+            let alarms = registry.snapshot.foreign_policy_file().map(|_| "policy_file");
+            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": Vec::from_iter(alarms) })))
+        }
         Freshness::Stale => {
             Err(Rejection(Refusal::new(Code::Unavailable, "the database has been away for longer than the budget")))
         }

@@ -55,9 +55,7 @@ impl Concern {
         match self {
             Self::Any => true,
             Self::Awaiting => inbox::awaits(view, now),
-            Self::Owed => {
-                view.mine.can_review || view.mine.owes_note || (view.promotion.missed && view.mine.opened)
-            }
+            Self::Owed => view.mine.can_review || view.mine.owes_note || (view.promotion.missed && view.mine.opened),
         }
     }
 }

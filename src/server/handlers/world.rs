@@ -1,12 +1,13 @@
 //! Environments and the policy.
 
+use super::sight::Sight;
 use crate::model::{Environment, Refusal};
 use crate::rules::access::Caller;
 use crate::rules::policy::rule;
-use crate::server::extract::{Asked, Command, NoQuery};
+use crate::server::extract::{Asked, Command, NoQuery, Sent};
 use crate::server::respond::{Answer, shown};
-use crate::wire::world::{self, AskPolicy, EnvironmentView, PolicyText, World};
-use crate::workflow::{ApplyPolicy, Registry};
+use crate::wire::world::{self, AskPolicy, EnvironmentView, ExplainPolicy, PolicyText, World};
+use crate::workflow::{self, ApplyPolicy, Registry};
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub async fn environments(State(registry): State<Arc<Registry>>, _caller: Caller
         now: registry.clock.now(),
         genesis: snapshot.genesis(),
         groups: policy.groups.keys().cloned().collect(),
+        policy_file: registry.snapshot.foreign_policy_file(),
     }))
 }
 
@@ -35,7 +37,11 @@ pub async fn environments(State(registry): State<Arc<Registry>>, _caller: Caller
 pub async fn policy(State(registry): State<Arc<Registry>>, _caller: Caller, Asked(ask): Asked<AskPolicy>) -> Answer {
     let snapshot = registry.snapshot.get();
     match (ask.key, ask.environment) {
-        (None, None) => Ok(shown(&PolicyText { source: snapshot.policy().source.clone(), digest: snapshot.policy_digest() })),
+        (None, None) => Ok(shown(&PolicyText {
+            source: snapshot.policy().source.clone(),
+            digest: snapshot.policy_digest(),
+            waits_until: None,
+        })),
         (Some(key), Some(environment)) => {
             let environment: Environment =
                 environment.parse().map_err(|why| Refusal::invalid("environment", format!("{environment:?}: {why}")))?;
@@ -44,6 +50,21 @@ pub async fn policy(State(registry): State<Arc<Registry>>, _caller: Caller, Aske
         (Some(_), None) => Err(Refusal::invalid("environment", "`key` asks for a rule, which also takes `environment`").into()),
         (None, Some(_)) => Err(Refusal::invalid("key", "`environment` asks for a rule, which also takes `key`").into()),
     }
+}
+
+/// POST /v1/policy/explain
+pub async fn explain_policy(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    _: NoQuery,
+    sent: Sent<ExplainPolicy>,
+) -> Answer {
+    let ask = sent.value;
+    let mut sight = Sight::begin(&registry, caller).await?;
+    let key = sight.key(&ask.key).await?;
+    let (snapshot, now) = (sight.snapshot.clone(), registry.clock.now());
+    let conn = &mut sight.conn();
+    Ok(shown(&workflow::explain_policy(conn, &snapshot, now, key, ask.environment, ask.to_digest).await?))
 }
 
 /// POST /v1/policy

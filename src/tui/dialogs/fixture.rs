@@ -200,6 +200,7 @@ impl Bench {
             now: NOON,
             genesis: None,
             groups: Vec::new(),
+            policy_file: None,
         };
         let me = Me {
             actor: Actor::person("ana"),

@@ -204,6 +204,7 @@ fn world() -> World {
         now: NOON,
         genesis: Some(digest(2)),
         groups: vec!["support-ai".into()],
+        policy_file: None,
     }
 }
 
