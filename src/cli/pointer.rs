@@ -7,7 +7,7 @@ use super::promote::{act_failed, is_protected, moved_text};
 use super::select::{Span, plan_text};
 use crate::client::{Client, ClientError, Followed, follow};
 use crate::model::{BasisPoints, Environment, KeyId, KillReason};
-use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, PointerView, Rollback, StepTo};
+use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, NextStep, PointerView, Rollback, StepTo};
 use crate::wire::promotions::Moved;
 use futures_util::StreamExt as _;
 use std::fmt::Write as _;
@@ -325,8 +325,20 @@ fn status_text(_: &Output, view: &PointerView) -> String {
     if !p.plan.is_empty() {
         let _ = write!(text, "\nplan {}", plan_text(&p.plan));
     }
-    if let Some(at) = p.next_step_at {
-        let _ = write!(text, ", next step from {at}");
+    match &view.next {
+        Some(next) if next.auto && !next.waits.is_empty() => {
+            let _ = write!(text, ", paused before {} %:", next.to);
+            next.waits.iter().for_each(|item| {
+                let _ = write!(text, "\n  {}: {}", item.kind, line(&item.reason));
+            });
+        }
+        Some(NextStep { to, at: Some(at), auto: true, .. }) => {
+            let _ = write!(text, ", the registry goes on to {to} % at {at}");
+        }
+        Some(NextStep { to, at: Some(at), .. }) => {
+            let _ = write!(text, ", next step to {to} % from {at}");
+        }
+        _ => {}
     }
     let others = if p.rollout_pct == BasisPoints::ALL { None } else { Some(p.baseline_digest) };
     if let Some(baseline) = others {

@@ -1,11 +1,13 @@
-//! `policy show|check|apply`.
+//! `policy show|check|explain|apply`.
 
 use super::context::{Acts, Context};
 use super::exit::{Done, Failure};
-use super::output::{Mark, lines};
+use super::output::{Mark, Output, Table, line, lines};
+use super::promote::readiness_text;
 use crate::model::{Environment, KeyId};
 use crate::rules::{canonical, policy};
-use crate::wire::world::ApplyPolicy;
+use crate::wire::world::{ApplyPolicy, ExplainPolicy, PolicyExplained};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The policy
@@ -24,6 +26,17 @@ pub enum PolicyCommand {
     Check {
         /// The TOML
         file: PathBuf,
+    },
+    /// Print what the policy says about a key: the rule and where it comes from, who may do what, what a promotion would need
+    Explain {
+        /// The key
+        key: KeyId,
+        /// The environment, or @safe-default
+        #[arg(long, value_name = "ENVIRONMENT")]
+        env: Environment,
+        /// The version whose promotion is looked at; the newest unless given
+        #[arg(long, value_name = "SEL")]
+        to: Option<String>,
     },
     /// Put a file in force
     Apply {
@@ -49,6 +62,7 @@ impl PolicyCommand {
                 context.out.answer(&text, |_, text| lines(&text.source))
             }
             Self::Check { file } => check(context, &file),
+            Self::Explain { key, env, to } => explain(context, key, env, to).await,
             Self::Apply { file, rationale, acts } => apply(context, &file, rationale, &acts).await,
         }
     }
@@ -67,6 +81,39 @@ fn check(context: &Context, file: &Path) -> Done {
     context.out.answer(&found, |_, _| format!("good: {digest}, environments {}", environments.join(", ")))
 }
 
+async fn explain(context: &Context, key: KeyId, environment: Environment, to: Option<String>) -> Done {
+    let client = context.client()?;
+    let to_digest = match &to {
+        Some(selector) => Some(client.version_by_selector(&key, selector).await?.version.digest),
+        None => None,
+    };
+    let explained = client.explain_policy(&ExplainPolicy { key, environment, to_digest }).await?;
+    context.out.answer(&explained, explained_text)
+}
+
+fn explained_text(out: &Output, found: &PolicyExplained) -> String {
+    let mut text = format!("{} in {}\n\n", out.mark(Mark::Bold, found.key.as_str()), found.environment);
+    let mut rule = Table::new(&["FIELD", "VALUE", "FROM", "LINE"]);
+    for field in &found.fields {
+        rule.row([field.field.clone(), line(&field.value.to_string()), line(&field.section), field.line.to_string()]);
+    }
+    text.push_str(&rule.text(out));
+    text.push_str("\n\n");
+    let mut may = Table::new(&["MAY", "WHO"]);
+    for act in &found.may {
+        let who: Vec<String> = act.who.iter().map(ToString::to_string).collect();
+        may.row([act.act.clone(), if who.is_empty() { "nobody".to_owned() } else { line(&who.join(", ")) }]);
+    }
+    text.push_str(&may.text(out));
+    match &found.to_digest {
+        Some(digest) => {
+            let _ = write!(text, "\n\na promotion of {} would need\n{}", digest.short(), readiness_text(out, &found.readiness));
+        }
+        None => text.push_str("\n\nthe key has no version yet"),
+    }
+    text
+}
+
 async fn apply(context: &Context, file: &Path, rationale: String, acts: &Acts) -> Done {
     let source = read(file)?;
     policy::read(&source).map_err(|e| Failure::failed(format!("{}: {e}", file.display())))?;
@@ -74,6 +121,10 @@ async fn apply(context: &Context, file: &Path, rationale: String, acts: &Acts) -
     let body = ApplyPolicy { source, rationale, dry_run: acts.dry_run };
     let applied = context.client()?.apply_policy(&body, &context.idempotency(acts)).await?;
     context.out.answer(&applied, |out, applied| {
+        if let Some(until) = applied.waits_until {
+            let digest = &applied.digest;
+            return format!("recorded: {digest} is in force once a second admin applies the same file, until {until}");
+        }
         let verb = if acts.dry_run { "would be in force" } else { "in force" };
         format!("{verb}: {}", out.mark(Mark::Bold, &applied.digest.to_string()))
     })

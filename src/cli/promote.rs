@@ -5,7 +5,7 @@ use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, line, note};
 use super::select::{KeyAt, PlanText, Span, plan_text};
 use crate::client::Client;
-use crate::model::{BasisPoints, Digest, Environment, KeyId, Promotion, PromotionState, Readiness, ReadinessStatus};
+use crate::model::{BasisPoints, Digest, Environment, KeyId, Promotion, PromotionState, Readiness, ReadinessStatus, Timestamp};
 use crate::wire::promotions::{DryRun, Moved, OpenPromotion, PromotionView, Rationale};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -35,8 +35,20 @@ pub struct Promote {
     /// The applied promotion whose rollout this one replaces
     #[arg(long, value_name = "ID")]
     pub supersedes: Option<Uuid>,
+    /// Let the registry apply it from this moment on, as soon as everything is met: 2026-12-01T08:00:00Z, or with a zone
+    /// 2026-12-01T08:00[Europe/Berlin]
+    #[arg(long = "at", value_name = "TIME", conflicts_with = "when_ready")]
+    pub at_time: Option<Moment>,
+    /// Let the registry apply it as soon as everything is met
+    #[arg(long)]
+    pub when_ready: bool,
+    /// Override all requirements but quarantine and apply it at once; another person reviews it afterwards
+    #[arg(long, conflicts_with_all = ["at_time", "when_ready"])]
+    pub break_glass: bool,
     /// Open this stale or expired one anew
-    #[arg(long, value_name = "ID", conflicts_with_all = ["at", "env", "percent", "plan", "change", "supersedes"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = [
+        "at", "env", "percent", "plan", "change", "supersedes", "at_time", "when_ready", "break_glass",
+    ])]
     pub renew: Option<Uuid>,
     #[command(flatten)]
     pub acts: Acts,
@@ -134,13 +146,46 @@ impl Promote {
             change: self.change,
             revive: false,
             baseline: None,
-            at_time: None,
-            when_ready: false,
-            break_glass: false,
+            at_time: self.at_time.map(|at| at.0),
+            when_ready: self.when_ready,
+            break_glass: self.break_glass,
             dry_run: self.acts.dry_run,
         };
+        if body.break_glass && !body.dry_run {
+            return break_glass(context, &client, body, &self.acts).await;
+        }
         open(context, &client, body, &idempotency).await
     }
+}
+
+/// A moment: RFC 3339, or a local time with its zone in brackets.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(pub Timestamp);
+
+impl std::str::FromStr for Moment {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(at) = text.parse() {
+            return Ok(Self(at));
+        }
+        let zoned = text.parse::<jiff::ZonedDateTime>().map(|at| Timestamp(at.timestamp().as_microsecond()));
+        zoned.map(Self).map_err(|_| "is neither 2026-12-01T08:00:00Z nor 2026-12-01T08:00[Europe/Berlin]".to_owned())
+    }
+}
+
+/// Opens what overrides everything and applies it in one go: who breaks the glass has no time for two commands.
+async fn break_glass(context: &Context, client: &Client, body: OpenPromotion, acts: &Acts) -> Done {
+    let what =
+        format!("override all requirements and serve {} {} in {} now", body.key_id, body.to_digest.short(), body.environment);
+    context.confirm(true, &what, body.key_id.last_segment(), acts)?;
+    let idempotency = context.idempotency(acts);
+    let opened = client.open_promotion(&body, &idempotency).await.map_err(|e| act_failed(e.into(), &idempotency))?;
+    let because = Rationale { rationale: body.rationale, dry_run: false };
+    let moved = client.apply(opened.promotion_id, &because, &idempotency).await;
+    let moved =
+        moved.map_err(|e| act_failed(e.into(), &idempotency).hint(format!("it is open: apply {}", opened.promotion_id)))?;
+    note("the glass is broken: another person owes the review (`countersign close-review`)");
+    context.out.answer(&moved, moved_text)
 }
 
 impl Revive {
@@ -266,6 +311,24 @@ pub fn promotion_text(out: &Output, p: &Promotion) -> String {
     let _ = write!(text, "\nby {}: {}", line(&p.actor.to_string()), line(&p.rationale));
     if let Some(change) = &p.change {
         let _ = write!(text, "\nchange {}", line(change));
+    }
+    if p.break_glass {
+        let mark = out.mark(Mark::Warn, "glass broken");
+        let _ = write!(text, "\n{mark}: {} overrode all requirements but quarantine", line(&p.actor.to_string()));
+    }
+    match (p.at_time, p.state) {
+        (Some(at), PromotionState::Open) => {
+            let _ = write!(text, "\napplied by the registry from {at} on, as soon as everything is met");
+        }
+        (None, PromotionState::Open) if p.when_ready => text.push_str("\napplied by the registry as soon as everything is met"),
+        _ if p.missed => {
+            let id = p.promotion_id;
+            let _ = write!(
+                text,
+                "\nmissed: the registry was to apply it; renew it (promote --renew {id}) or let it go (withdraw {id})"
+            );
+        }
+        _ => {}
     }
     if let Some(why) = &p.closed_reason {
         let _ = write!(text, "\nended: {}", line(why));

@@ -89,7 +89,10 @@ fn waits_for(view: &PromotionView) -> String {
     if mine.can_review && view.promotion.review_owed {
         can.push("your review afterwards".into());
     }
-    if mine.can_apply && view.promotion.state == PromotionState::Open && view.readiness.is_ready() {
+    if view.promotion.missed && mine.opened {
+        can.push("you to renew it or to let it go: the registry could not apply it".into());
+    }
+    if mine.can_apply && !view.promotion.is_timed() && view.promotion.state == PromotionState::Open && view.readiness.is_ready() {
         can.push("you to apply it".into());
     }
     if can.is_empty() {

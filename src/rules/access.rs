@@ -339,7 +339,8 @@ pub fn breaks_glass(
     let suits = |grant: &RoleGrant| {
         roles.contains(&grant.role) && covers(policy, grant, Some(key), Some(environment)) && trusted_with(grant, key)
     };
-    let person = caller.actor.is_person() && caller.scope == Scope::Full;
+    let here = caller.environment.as_ref().is_none_or(|only| only == environment);
+    let person = caller.actor.is_person() && caller.scope == Scope::Full && here;
     if person && grants(policy, &caller.actor).any(suits) {
         return Ok(());
     }
@@ -365,8 +366,7 @@ pub fn who_breaks_glass(policy: &Policy, rule: &EnvironmentRule, key: &ConfigKey
 fn everybody(policy: &Policy, may: impl Fn(&Caller) -> bool) -> Vec<Actor> {
     let granted = policy.roles.iter().filter_map(|grant| grant.who.parse::<Actor>().ok());
     let named: BTreeSet<Actor> = policy.groups.values().flatten().cloned().chain(granted).collect();
-    let full = |actor: &Actor| Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
-    named.into_iter().filter(|actor| may(&full(actor))).collect()
+    named.into_iter().filter(|actor| may(&Caller::whole(actor.clone()))).collect()
 }
 
 /// Whether the caller may know that the key exists: some grant covers it, or the caller is in the owning group. For a

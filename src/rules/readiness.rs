@@ -10,7 +10,7 @@ use super::statement::{Statement, policy_digest};
 use crate::model::approval::HiddenSpan;
 use crate::model::{
     Act, Actor, Approval, ConfigKey, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, Policy, Promotion,
-    PromotionState, Readiness, ReadinessItem, ReadinessKind, ReadinessStatus, Scope, Timestamp, Version, VersionState,
+    PromotionState, Readiness, ReadinessItem, ReadinessKind, ReadinessStatus, Timestamp, Version, VersionState,
 };
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ fn glass_is_broken(serving: &Serving<'_>) -> bool {
 }
 
 fn may_break_glass(serving: &Serving<'_>, actor: &Actor) -> bool {
-    let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    let caller = Caller::whole(actor.clone());
     access::breaks_glass(serving.policy, &caller, serving.rule, serving.key, serving.environment).is_ok()
 }
 

@@ -174,6 +174,9 @@ fn identity(width: u16, look: &Look) -> Line<'static> {
 
 fn right_of_identity(look: &Look) -> Vec<(String, Role)> {
     let mut right = Vec::new();
+    if look.session.world.as_ref().is_some_and(|world| world.policy_file.is_some()) {
+        right.push(("POLICY FILE DIFFERS".to_owned(), Role::Danger));
+    }
     if look.session.read_only {
         right.push(("READ-ONLY".to_owned(), Role::Warning));
     }

@@ -3,7 +3,7 @@
 use super::moving::{self, AtOnce, Move, Place};
 use super::step;
 use super::work::{Outcome, Verb, Work};
-use crate::model::{Act, Action, Actor, Environment, KeyId, Readiness, Refusal, Scope};
+use crate::model::{Act, Action, Actor, Environment, KeyId, Readiness, Refusal};
 use crate::rules::access::Caller;
 use crate::rules::{policy, promotion, rollout};
 use crate::wire::promotions::Moved;
@@ -31,8 +31,7 @@ pub struct Advanced {
 impl AdvanceRollout {
     /// `system:rollout`.
     pub fn caller() -> Caller {
-        let actor = Actor::system("rollout");
-        Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+        Caller::whole(Actor::system("rollout"))
     }
 
     /// The place, where its next step is due and the policy lets the server take it.

@@ -4,7 +4,7 @@
 
 use super::apply::{self, promotion};
 use super::work::{Outcome, Verb, Work};
-use crate::model::{Act, Actor, ConfigKey, Policy, Promotion, PromotionState, Refusal, Scope};
+use crate::model::{Act, Actor, ConfigKey, Policy, Promotion, PromotionState, Refusal};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::wire::promotions::Moved;
 use uuid::Uuid;
@@ -19,15 +19,14 @@ pub struct ApplyDue {
 impl ApplyDue {
     /// `system:schedule`.
     pub fn caller() -> Caller {
-        let actor = Actor::system("schedule");
-        Caller { owner: actor.clone(), actor, token_id: String::new(), scope: Scope::Full }
+        Caller::whole(Actor::system("schedule"))
     }
 }
 
 /// Why the one who left it to the server may not apply it any more: the server does nothing that this person may not.
 pub(super) fn disowned(policy: &Policy, key: &ConfigKey, row: &Promotion) -> Option<String> {
     let actor = &row.actor;
-    let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    let caller = Caller::whole(actor.clone());
     let need = if row.act == Act::Revive { Need::Revive } else { Need::Apply };
     let may = allowed(policy, &caller, need, Some(key), Some(&row.environment)).is_ok();
     (!may).then(|| format!("{actor}, who left it to the registry, may not {need} here any more"))

@@ -2,7 +2,7 @@
 //! become stale.
 
 use super::work::{Outcome, Verb, Work, not_blank};
-use crate::model::{Action, Actor, ActorKind, Code, Digest, Policy, PromotionState, Refusal, Role, Scope, Subject, Timestamp};
+use crate::model::{Action, Actor, ActorKind, Code, Digest, Policy, PromotionState, Refusal, Role, Subject, Timestamp};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::canonical::sha256;
 use crate::rules::policy::same_person;
@@ -125,7 +125,7 @@ impl ApplyPolicy {
 }
 
 fn is_admin(policy: &Policy, actor: &Actor) -> bool {
-    let caller = Caller { actor: actor.clone(), token_id: String::new(), owner: actor.clone(), scope: Scope::Full };
+    let caller = Caller::whole(actor.clone());
     actor.is_person() && allowed(policy, &caller, Need::Policy, None, None).is_ok()
 }
 

@@ -155,6 +155,16 @@ fn another_policy_file_is_reported_and_changes_nothing() {
     let mut server = Process::serve(&dir);
     let (_, policy) = ask(&server.url, &token, "GET", "/v1/policy", &Value::Null);
     assert_eq!(policy["source"], before);
+    // An alarm for whoever watches, that takes nothing out of service.
+    let (status, ready) = ask(&server.url, &token, "GET", "/readyz", &Value::Null);
+    assert_eq!((status, &ready["alarms"]), (200, &json!(["policy_file"])));
+    let (_, world) = ask(&server.url, &token, "GET", "/v1/environments", &Value::Null);
+    assert!(world["policy_file"].as_str().unwrap().starts_with("sha256:"), "{world}");
+    // Applying that file ends it.
+    let edited = std::fs::read_to_string(&file).unwrap();
+    ask(&server.url, &token, "POST", "/v1/policy", &json!({ "source": edited, "rationale": "as on disk" }));
+    let (_, ready) = ask(&server.url, &token, "GET", "/readyz", &Value::Null);
+    assert_eq!(ready["alarms"], json!([]));
     server.signal("-TERM");
     server.child.wait().unwrap();
 }

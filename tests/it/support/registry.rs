@@ -208,7 +208,7 @@ async fn put_tokens(db: &Db, now: Timestamp) {
             environment: name.ends_with("-in-dev").then(|| "dev".parse().unwrap()),
             note: String::new(),
             created_at: now,
-            expires_at: if name.ends_with("expired") { now } else { now.plus_seconds(3600) },
+            expires_at: if name.ends_with("expired") { now } else { now.plus_seconds(30 * 86_400) },
             revoked_at: None,
         };
         tx.conn().token_put(&token, &sha256(text.as_bytes())).await.unwrap();

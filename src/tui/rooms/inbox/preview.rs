@@ -62,6 +62,9 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
         ));
     }
     let mut about = about(entry, width, look);
+    if let Some(promise) = words::promise(&view.promotion, look.now) {
+        about.extend(labelled("Then", &visible(&promise), Role::Warning, width, look));
+    }
     let mut why = labelled("Why", &visible(&view.promotion.rationale), Role::Text, width, look);
     if brief {
         // In a few lines the reason and what is missing count for more than the plan.

@@ -37,7 +37,8 @@ impl Section {
             Self::Others => "waiting for others",
         }
     }
-    fn of(view: &PromotionView, owed: bool) -> Self {
+    /// `waits`: the registry says that it waits for this person; `owed`: that something is owed after the fact.
+    fn of(view: &PromotionView, owed: bool, waits: bool) -> Self {
         let mine = &view.mine;
         let rejected = || super::words::rejections(view).next().is_some();
         match () {
@@ -45,7 +46,9 @@ impl Section {
             () if view.promotion.state != PromotionState::Open => Self::Others,
             () if mine.opened && rejected() => Self::Blocked,
             () if !mine.can_approve.is_empty() => Self::Approve,
-            () if mine.can_apply && view.readiness.is_ready() => Self::Apply,
+            () if mine.can_apply && view.readiness.is_ready() && (waits || !view.promotion.is_timed()) => Self::Apply,
+            // Due, and held up by others.
+            () if waits && mine.opened && view.promotion.at_time.is_some() => Self::Blocked,
             () => Self::Others,
         }
     }
@@ -139,12 +142,13 @@ impl State {
     /// Takes what the registry answered. Rows never change places under the cursor: known ones are updated where they are,
     /// new ones wait, a selected one that went becomes a ghost.
     pub(crate) fn take(&mut self, lists: InboxLists) {
-        let owed = lists.owed.into_iter().map(|view| (view, true));
-        let rest = lists.waiting.into_iter().chain(lists.others).map(|view| (view, false));
+        let owed = lists.owed.into_iter().map(|view| (view, true, false));
+        let waiting = lists.waiting.into_iter().map(|view| (view, false, true));
+        let others = lists.others.into_iter().map(|view| (view, false, false));
         let mut fresh: Vec<Entry> = Vec::new();
-        for (view, owed) in owed.chain(rest) {
+        for (view, owed, waits) in owed.chain(waiting).chain(others) {
             if !fresh.iter().any(|e| e.id() == view.promotion.promotion_id) {
-                fresh.push(Entry { section: Section::of(&view, owed), view, ghost: false });
+                fresh.push(Entry { section: Section::of(&view, owed, waits), view, ghost: false });
             }
         }
         if self.reorder || !self.loaded || self.entries.is_empty() {

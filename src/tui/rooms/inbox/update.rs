@@ -146,7 +146,12 @@ fn refusal(entry: &Entry, action: Action) -> Option<String> {
         Action::InboxApprove if mine.can_approve.is_empty() => {
             Some(mine.approve_refused.clone().unwrap_or_else(|| "no approval of yours is needed".into()))
         }
-        Action::InboxWithdraw if !open || !mine.opened => Some("only the person who opened it can".into()),
+        Action::InboxWithdraw if !(open || entry.view.promotion.missed) || !mine.opened => {
+            Some("only the person who opened it can".into())
+        }
+        Action::InboxSettle if entry.view.promotion.missed && !mine.can_review && !mine.owes_note => {
+            Some("withdraw it to let it go, or renew it by command: countersign promote --renew".into())
+        }
         Action::InboxSettle if entry.section != Section::Owed => Some("nothing is owed here".into()),
         _ => None,
     }

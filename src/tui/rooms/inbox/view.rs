@@ -146,6 +146,7 @@ fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
         (_, true) => "gone".to_owned(),
         (Section::Apply, _) => "ready".to_owned(),
         (Section::Owed, _) if view.mine.owes_note => "note".to_owned(),
+        (Section::Owed, _) if promotion.missed && view.mine.opened => "missed".to_owned(),
         (Section::Owed, _) => "review".to_owned(),
         _ if words::rejections(view).next().is_some() => look.sign("✗ no", "x no").to_owned(),
         _ if asked == 0 => "-".to_owned(),

@@ -1,6 +1,9 @@
 //! A promotion in few words: change, gates, approvals, readiness.
 
-use crate::model::{Act, Approval, Digest, ReadinessKind, ReadinessStatus, Verdict, Version};
+use crate::model::{
+    Act, Approval, Digest, Promotion, PromotionState, ReadinessKind, ReadinessStatus, Timestamp, Verdict, Version,
+};
+use crate::tui::widgets::age::until;
 use crate::wire::promotions::PromotionView;
 use std::collections::BTreeMap;
 
@@ -20,6 +23,27 @@ pub(crate) fn change(view: &PromotionView, arrow: &str) -> String {
         Act::Promote if promotion.from_digest == promotion.to_digest => format!("{to} {}%", promotion.rollout_pct),
         Act::Promote => format!("{from}{arrow}{to}"),
         Act::Experiment => "experiment".into(),
+    }
+}
+
+/// What the registry will do with a promotion by itself, or could not; and whether its opener overrode everything.
+pub(crate) fn promise(promotion: &Promotion, now: Timestamp) -> Option<String> {
+    let open = promotion.state == PromotionState::Open;
+    match promotion.at_time {
+        _ if promotion.break_glass => {
+            let after = if open { "once it is applied" } else { "afterwards" };
+            Some(format!("GLASS BROKEN: overrides all but quarantine; another person reviews it {after}"))
+        }
+        _ if promotion.missed => {
+            let why = promotion.closed_reason.as_deref().unwrap_or("it was closed");
+            Some(format!("MISSED: the registry was to apply it ({why}); renew it, or withdraw it to let it go"))
+        }
+        Some(at) if open && at > now => {
+            Some(format!("the registry applies it {}, from {at} on, when all is met", until(now, at)))
+        }
+        Some(at) if open => Some(format!("due since {at}: the registry applies it as soon as all is met")),
+        None if open && promotion.when_ready => Some("the registry applies it as soon as all is met".to_owned()),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::model::approval::HiddenSpan;
 use crate::model::policy::Threshold;
 use crate::model::{Approval, GateStatus, GateVerdict, ReadinessStatus, Timestamp, Verdict};
 use crate::rules::hidden::wrap;
+use crate::tui::rooms::inbox::words::promise;
 use crate::tui::widgets::age::age;
 use crate::wire::promotions::PromotionView;
 
@@ -190,6 +191,9 @@ fn talk_into(text: &mut Text, state: &State, now: Timestamp) {
         (first, Mark::Plain),
     ]);
     rationale.for_each(|line| text.add(&[(line, Mark::Plain)]));
+    if let Some(promise) = promise(promotion, now) {
+        text.add(&[(&promise, Mark::Warn)]);
+    }
     if let Some(version) = view.to.as_ref().filter(|v| v.rationale != promotion.rationale) {
         text.add(&[(&format!("{} (v{})  ", version.author.name, version.number), Mark::Head), (&version.rationale, Mark::Plain)]);
     }

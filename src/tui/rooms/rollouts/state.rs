@@ -1,6 +1,6 @@
 //! What Rollouts knows.
 
-use crate::model::{BasisPoints, Environment, KeyId, PlanStep};
+use crate::model::{BasisPoints, Environment, KeyId, PlanStep, ReadinessItem};
 use crate::tui::rooms::throttle::Throttle;
 use crate::wire::pointers::PointerView;
 
@@ -23,6 +23,10 @@ impl Rolling {
         let pointer = &self.view.pointer;
         let at = pointer.plan.iter().take_while(|s| s.0 <= pointer.rollout_pct).count();
         (at, pointer.plan.len())
+    }
+    /// What keeps the registry from taking the next step, whose turn has come.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = &ReadinessItem> {
+        self.view.next.iter().filter(|next| next.auto).flat_map(|next| &next.waits)
     }
     /// The plan's next step.
     pub(crate) fn next(&self) -> Option<&PlanStep> {

@@ -125,6 +125,8 @@ fn state_of(row: &Rolling) -> (&'static str, Role) {
         () if pointer.killed => ("KILLED", Role::Danger),
         () if pointer.held => ("HELD", Role::Warning),
         () if row.next().is_none() => ("partial", Role::Pending),
+        () if row.waits().next().is_some() => ("PAUSED", Role::Warning),
+        () if row.view.next.as_ref().is_some_and(|next| next.auto) => ("auto", Role::Pending),
         () => ("stepping", Role::Pending),
     }
 }
@@ -175,6 +177,10 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
         };
         lines.push(label("Out").word(rest, Role::Text).line());
         lines.push(steps(row, width, look));
+        for item in row.waits() {
+            let waits = label("Waits").word(format!("{}: ", item.kind), Role::Warning);
+            lines.push(waits.outside_word(&item.reason, Role::Text).line());
+        }
     }
     let services = if view.reach.services.is_empty() { "no service seen yet".to_owned() } else { view.reach.services.join(", ") };
     let reach = label("Reach").word(format!("{} resolves/min {} ", view.reach.per_minute, look.sign("·", "-")), Role::Text);
@@ -221,7 +227,9 @@ fn steps(row: &Rolling, width: u16, look: &Look) -> Line<'static> {
     let (at, of) = row.step();
     line = line.word(format!("   step {at} of {of}"), Role::Dim);
     if let Some(at) = pointer.next_step_at.filter(|_| row.next().is_some()) {
-        line = line.word(format!(", next {}: !+", age::until(look.now, at)), Role::Dim);
+        let auto = row.view.next.as_ref().is_some_and(|next| next.auto);
+        let who = if auto { " by itself" } else { ": !+" };
+        line = line.word(format!(", next {}{who}", age::until(look.now, at)), Role::Dim);
     }
     line.line()
 }
