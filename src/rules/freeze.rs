@@ -73,8 +73,11 @@ enum When {
     /// From one local time to another.
     Once(DateTime, DateTime),
     /// From one time of the week to another.
-    Weekly((Weekday, Time), (Weekday, Time)),
+    Weekly(Point, Point),
 }
+
+/// A time of the week.
+type Point = (Weekday, Time);
 
 impl Window {
     fn read(window: &FreezeWindow) -> Result<Self, String> {
@@ -132,7 +135,7 @@ impl Window {
 }
 
 /// The end of the week's window that begins on `day`.
-fn end_of_week(day: Date, from: (Weekday, Time), to: (Weekday, Time)) -> Option<DateTime> {
+fn end_of_week(day: Date, from: Point, to: Point) -> Option<DateTime> {
     let days = i64::from(from.0.until(to.0));
     // On the same weekday and not later: a week on.
     let days = if days == 0 && to.1 <= from.1 { 7 } else { days };
@@ -141,8 +144,7 @@ fn end_of_week(day: Date, from: (Weekday, Time), to: (Weekday, Time)) -> Option<
 }
 
 /// `fri 16:00-mon 08:00`.
-#[expect(clippy::type_complexity, reason = "two times of the week")]
-fn weekly(text: &str) -> Option<((Weekday, Time), (Weekday, Time))> {
+fn weekly(text: &str) -> Option<(Point, Point)> {
     let (from, to) = text.split_once('-')?;
     let read = |half: &str| {
         let (weekday, time) = half.trim().split_once(' ')?;

@@ -42,6 +42,8 @@ pub fn entry(registry: Digest, event: &AuditEvent) -> Option<JournalEntry> {
         },
         Action::VersionLift => Restraint::Lift { digest: named("digest:")?.parse().ok()? },
         Action::PrivacyErase => Restraint::Erase { subject: body.subject.0.clone() },
+        // The wish of a first admin changes nothing by itself.
+        Action::PolicyApply if body.detail.contains_key("wish_on") => return None,
         Action::PolicyApply => Restraint::Policy { subject: body.subject.0.clone() },
         _ => return None,
     };

@@ -242,3 +242,69 @@ fn a_result_gets_the_number_of_its_event_whichever_comes_first() {
         assert!(bench.text().contains("approve recorded · #41"));
     }
 }
+
+#[test]
+fn what_is_left_to_the_registry_and_broken_glass_are_told_in_the_inbox() {
+    use crate::model::{PromotionState, Timestamp};
+    let told = |change: fn(&mut crate::model::Promotion), owed: bool| {
+        let mut bench = Bench::full();
+        let mut lists = inbox();
+        lists.waiting.clear();
+        lists.others.clear();
+        let mut view = other(40, "legal.notice");
+        view.mine.opened = true;
+        change(&mut view.promotion);
+        if owed { lists.owed.push(view) } else { lists.waiting.push(view) }
+        bench.keys("ctrl-r");
+        bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));
+        bench.text()
+    };
+    let far = |p: &mut crate::model::Promotion| p.at_time = Some(Timestamp(i64::from(u32::MAX) * 1_000_000));
+    assert!(told(far, false).contains("the registry applies it in"), "{}", told(far, false));
+    let ready = |p: &mut crate::model::Promotion| p.when_ready = true;
+    assert!(told(ready, false).contains("applies it as soon as"), "{}", told(ready, false));
+    let glass = |p: &mut crate::model::Promotion| p.break_glass = true;
+    assert!(told(glass, false).contains("GLASS BROKEN"), "{}", told(glass, false));
+    let missed = |p: &mut crate::model::Promotion| {
+        (p.missed, p.when_ready, p.state) = (true, true, PromotionState::Stale);
+        p.closed_reason = Some("rollback by person:carol #9".into());
+    };
+    let text = told(missed, true);
+    assert!(text.contains("MISSED") && text.contains("missed") && text.contains("owed after the fact"), "{text}");
+}
+
+#[test]
+fn a_rollout_that_goes_on_by_itself_says_when_and_a_paused_one_says_why() {
+    use crate::model::{BasisPoints, ReadinessItem, ReadinessKind, ReadinessStatus};
+    let shown = |waits: Vec<ReadinessItem>| {
+        let mut views = rollouts();
+        views.truncate(1);
+        let to = BasisPoints::from_percent(25.0).unwrap();
+        views[0].next = Some(crate::wire::pointers::NextStep { to, at: views[0].pointer.next_step_at, auto: true, waits });
+        let mut bench = Bench::full();
+        bench.keys("3 ctrl-r").answer(Slot::Rollouts, Answer::Pointers(views));
+        bench.text()
+    };
+    let text = shown(Vec::new());
+    assert!(text.contains("auto") && !text.contains("stepping"), "{text}");
+    let text = shown(vec![ReadinessItem {
+        kind: ReadinessKind::Freeze,
+        name: "freeze".into(),
+        status: ReadinessStatus::Unmet,
+        reason: "frozen until Mon 08:00".into(),
+        until: None,
+        who: Vec::new(),
+    }]);
+    assert!(text.contains("PAUSED") && text.contains("freeze: frozen until Mon 08:00"), "{text}");
+}
+
+#[test]
+fn a_policy_file_that_is_not_in_force_is_told_on_every_screen() {
+    let mut bench = Bench::full();
+    assert!(!bench.text().contains("POLICY FILE DIFFERS"));
+    bench.state.session.world.as_mut().unwrap().policy_file = Some(crate::model::Digest([7; 32]));
+    for room in ["1", "3", "5"] {
+        bench.keys(room);
+        assert!(bench.text().contains("POLICY FILE DIFFERS"), "{}", bench.text());
+    }
+}
