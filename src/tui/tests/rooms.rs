@@ -254,7 +254,11 @@ fn what_is_left_to_the_registry_and_broken_glass_are_told_in_the_inbox() {
         let mut view = other(40, "legal.notice");
         view.mine.opened = true;
         change(&mut view.promotion);
-        if owed { lists.owed.push(view) } else { lists.waiting.push(view) }
+        if owed {
+            lists.owed.push(view)
+        } else {
+            lists.waiting.push(view)
+        }
         bench.keys("ctrl-r");
         bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));
         bench.text()
