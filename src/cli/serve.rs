@@ -108,21 +108,7 @@ async fn remember(registry: Registry, path: &Path) -> Registry {
         }
     };
     let registry = registry.with_journal(journal);
-    match registry.forgotten().await {
-        Ok(forgotten) if forgotten.is_empty() => {}
-        Ok(forgotten) => {
-            tracing::error!(
-                forgotten = forgotten.len(),
-                newest = forgotten.iter().map(|entry| entry.seq).max(),
-                "the database is older than its journal: what it forgot is done again, and it is read-only until released"
-            );
-            match registry.settle(&forgotten, "found older than its journal when it was served").await {
-                Ok(settled) => tracing::error!(?settled, "look at it, then: countersign restore DIR --release --rationale …"),
-                Err(refusal) => tracing::error!(%refusal, "what it forgot could not be done again"),
-            }
-        }
-        Err(error) => tracing::error!(%error, "the journal cannot be compared with the database"),
-    }
+    registry.recall("found older than its journal when it was served").await;
     if let Err(error) = registry.catch_journal_up().await {
         tracing::error!(%error, "the journal cannot be written");
     }

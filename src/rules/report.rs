@@ -143,7 +143,7 @@ fn line(cells: impl IntoIterator<Item = String>) -> String {
 
 fn quoted(cell: &str) -> String {
     let formula = |c: char| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '|' | '%' | '＝' | '＋' | '－' | '＠');
-    let first = cell.chars().find(|c| !(c.is_whitespace() && !matches!(c, '\t' | '\r' | '\n') || is_invisible(*c)));
+    let first = cell.chars().find(|c| formula(*c) || !(c.is_whitespace() || is_invisible(*c)));
     let guard = if first.is_some_and(formula) { "'" } else { "" };
     format!("\"{guard}{}\"", cell.replace('"', "\"\""))
 }

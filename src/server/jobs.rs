@@ -92,7 +92,9 @@ async fn refresh(registry: Arc<Registry>) {
         // What was published was committed before: a chain that is behind it, or another, was put there by someone else's hand.
         Ok(head) if head.seq < known.seq || (head.seq == known.seq && head.event_id != known.event_id) => {
             tracing::error!(found = head.seq, known = known.seq, "the chain in the database is not the one that was served");
-            reload(&registry, SnapshotCell::rewind).await
+            let reloaded = reload(&registry, SnapshotCell::rewind).await;
+            registry.recall("put back under a running server").await;
+            reloaded
         }
         // Commits on their way are published within the second; what is still missing then will not come by itself.
         Ok(head) if head.seq > known.seq && behind_after_a_while(&registry, head.seq).await => {

@@ -185,6 +185,24 @@ impl Registry {
         Ok(settled)
     }
 
+    /// Does again at once what a database forgot that somebody put back by hand; what comes of it is logged.
+    pub async fn recall(&self, rationale: &str) {
+        let forgotten = match self.forgotten().await {
+            Ok(forgotten) if forgotten.is_empty() => return,
+            Ok(forgotten) => forgotten,
+            Err(error) => return tracing::error!(%error, "the journal cannot be compared with the database"),
+        };
+        tracing::error!(
+            forgotten = forgotten.len(),
+            newest = forgotten.iter().map(|entry| entry.seq).max(),
+            "the database is older than its journal: what it forgot is done again, and it is read-only until released"
+        );
+        match self.settle(&forgotten, rationale).await {
+            Ok(settled) => tracing::error!(?settled, "look at it, then: countersign restore DIR --release --rationale …"),
+            Err(refusal) => tracing::error!(%refusal, "what it forgot could not be done again"),
+        }
+    }
+
     /// Says in the journal that all before is done in the database whose head this is.
     fn seal_journal(&self, head: ChainHead) -> Result<(), Refusal> {
         let (Some(journal), Some(registry)) = (&self.journal, self.snapshot.get().genesis()) else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 use crate::support::engines::on_each_engine;
 use crate::support::program::{Program, program, said};
+use crate::support::registry::{Served, token_of};
 use crate::support::world::{World, caller, env, key, kill};
 use countersign::model::restraint::{JournalEntry, Restraint};
 use countersign::model::{Code, Digest};
@@ -13,6 +14,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "support.greeting";
 
@@ -237,4 +240,48 @@ fn what_a_database_forgot_is_done_again_on_either_engine() {
         let found = inspect(&place.db).await.unwrap();
         assert_eq!((found.versions, found.pointers), (2, 1));
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_put_back_under_a_running_server_does_not_bring_a_killed_prompt_back() {
+    use sqlx::Connection as _;
+    let served = Served::start().await;
+    served.key(KEY).await;
+    let digest = served.version(KEY, "Hello.").await;
+    served.into_dev(KEY, &digest).await;
+    let before = served.head().await;
+    // The same registry, with a journal, served by this one server alone.
+    served.shutdown.cancel();
+    let journal = Journal::open(&served.dir.path().join("registry.journal")).unwrap();
+    let registry = std::sync::Arc::new((*served.registry).clone().with_journal(journal));
+    let (listener, stop) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), CancellationToken::new());
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(countersign::server::serve(registry.clone(), listener, stop.clone()));
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let kill = http.post(format!("{base}/v1/keys/{KEY}/pointers/dev/kill")).bearer_auth(token_of("olga"));
+    assert_eq!(kill.json(&json!({ "reason": "safety" })).send().await.unwrap().status(), 200);
+    // An older state of the tables, as a restore of the database alone would leave it.
+    let file = served.dir.path().join("registry.db");
+    let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.unwrap();
+    let back = format!(
+        "BEGIN IMMEDIATE; DROP TRIGGER audit_event_no_delete; DELETE FROM audit_event WHERE seq > {before};
+         UPDATE audit_head SET seq = {before}, event_id = (SELECT event_id FROM audit_event WHERE seq = {before}),
+           at = (SELECT at FROM audit_event WHERE seq = {before});
+         UPDATE environment_pointer SET killed = 0, revision = revision - 1; DELETE FROM promotion WHERE act = 'kill'; COMMIT;"
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(back)).execute(&mut conn).await.unwrap();
+    let began = Instant::now();
+    let restored = loop {
+        let events = registry.db.read().await.unwrap().conn().audit_after(before, 10).await.unwrap();
+        let actions: Vec<String> = events.iter().filter_map(|event| event.body.as_ref()).map(|body| body.action.to_string()).collect();
+        if actions.iter().any(|action| action == "pointer.kill") {
+            break actions;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "a kill swallowed by a restore under a running server: {actions:?}");
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(restored[..2], ["registry.restore", "pointer.kill"]);
+    let answer = http.get(format!("{base}/v1/environments/dev/resolve/{KEY}")).bearer_auth(token_of("web")).send().await.unwrap();
+    assert_eq!(answer.json::<Value>().await.unwrap()["killed"], true);
+    stop.cancel();
 }

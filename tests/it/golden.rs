@@ -1,10 +1,12 @@
 //! The golden vectors: what the rules compute equals what `fixtures/golden/recompute.py` computes from the rules' text alone.
 
 use countersign::model::audit::AuditBody;
-use countersign::model::{AuditEvent, BasisPoints, Content, Digest, Environment, EnvironmentRule, KeyId, UnitType};
+use countersign::model::{AuditEvent, BasisPoints, ChainHead, Content, Digest, Environment, EnvironmentRule, KeyId, UnitType};
 use countersign::rules::bucketing::{Domain, bucket, inside, rollout_salt, unit_hash};
 use countersign::rules::canonical::{canonical, content_digest, digest_of, fragment_digest, parse_strict};
-use countersign::rules::{chain, policy, statement};
+use countersign::rules::checkpoint::{Checkpoint, origin};
+use countersign::rules::note::Signer;
+use countersign::rules::{chain, notice, policy, statement};
 use serde_json::{Value, json};
 
 fn golden() -> Value {
@@ -170,4 +172,26 @@ fn the_audit_chain_seals_and_verifies_as_written() {
         assert_eq!(digest_of(&case["body"]), sealed.body_hash);
     }
     assert_eq!(head.seq, 4);
+}
+
+#[test]
+fn checkpoints_and_notices_have_their_signatures() {
+    let golden = golden();
+    for case in cases(&golden, "checkpoints") {
+        let signer = Signer::new(&pepper(text(case, "seed_hex")));
+        let named = |name: &str| text(&case["bundle"], name);
+        let bundle = (!case["bundle"].is_null())
+            .then(|| (named("environment").parse().unwrap(), named("digest").parse().unwrap()));
+        let (seq, at) = (case["seq"].as_u64().unwrap(), text(case, "at").parse().unwrap());
+        let head = ChainHead { seq, event_id: text(case, "event_id").parse().unwrap(), at };
+        let checkpoint = Checkpoint { registry: text(case, "registry").parse().unwrap(), head, bundle };
+        let key = signer.public(&origin(&checkpoint.registry));
+        assert_eq!((checkpoint.sign(&signer), key.to_string()), (text(case, "note").into(), text(case, "key").into()));
+        assert_eq!(Checkpoint::open(text(case, "note"), &key), Ok(checkpoint));
+    }
+    for case in cases(&golden, "webhooks") {
+        let (secret, id, body) = (text(case, "secret"), text(case, "id"), text(case, "body").as_bytes());
+        let signed = notice::signature(secret, id, case["seconds"].as_i64().unwrap(), body);
+        assert_eq!(signed.as_deref(), Some(text(case, "signature")));
+    }
 }
