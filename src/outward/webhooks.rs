@@ -89,7 +89,7 @@ impl Sender {
         Ok(rows.len())
     }
 
-    /// Sends a receiver what it is due, oldest first, until something is not taken.
+    /// Sends a receiver what it is due, that which waits longest first, until something is not taken.
     async fn deliver(&self, receiver: &StoredWebhook) -> Result<(), StorageError> {
         loop {
             let due = {

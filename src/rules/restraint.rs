@@ -5,7 +5,7 @@
 
 use crate::model::restraint::{JournalEntry, Restraint};
 use crate::model::{Action, Actor, AuditEvent, Digest, Environment, KeyId, KillReason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The actions that a journal keeps.
 pub const KEPT: &[Action] = &[
@@ -72,7 +72,7 @@ pub struct Again {
     /// Pointers to kill, with the reason and who killed.
     pub kills: BTreeMap<(KeyId, Environment), (KillReason, Actor)>,
     /// Tokens to end.
-    pub tokens: Vec<String>,
+    pub tokens: BTreeSet<String>,
     /// Versions to mark, with why and who marked.
     pub quarantines: BTreeMap<Digest, (String, Actor)>,
     /// Subjects of erasures.
@@ -92,7 +92,9 @@ pub fn again(lost: &[JournalEntry]) -> Again {
             Restraint::UndoKill { key_id, environment } => {
                 again.kills.remove(&(key_id, environment));
             }
-            Restraint::Revoke { token_id } => again.tokens.push(token_id),
+            Restraint::Revoke { token_id } => {
+                again.tokens.insert(token_id);
+            }
             Restraint::Quarantine { digest, rationale, actor } => {
                 again.quarantines.insert(digest, (rationale, actor));
             }

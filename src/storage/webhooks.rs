@@ -16,7 +16,7 @@ const TAKEN: &str = "UPDATE webhook SET delivered = delivered + 1, delivered_at 
 const DELIVERY_PUT: &str = "INSERT INTO delivery (webhook_id, seq, state, attempts, next_at, last_error) \
     VALUES ($1, $2, 'due', 0, $3, '') ON CONFLICT (webhook_id, seq) DO NOTHING";
 const DUE: &str = "SELECT webhook_id, seq, state, attempts, next_at, last_at, last_error FROM delivery \
-    WHERE webhook_id = $1 AND state = 'due' AND next_at <= $2 ORDER BY seq LIMIT $3";
+    WHERE webhook_id = $1 AND state = 'due' AND next_at <= $2 ORDER BY next_at, seq LIMIT $3";
 const OF_WEBHOOK: &str = "SELECT webhook_id, seq, state, attempts, next_at, last_at, last_error FROM delivery \
     WHERE webhook_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 const COUNTS: &str = "SELECT webhook_id, state, COUNT(*) FROM delivery GROUP BY webhook_id, state";
@@ -95,7 +95,7 @@ impl Conn<'_> {
         run!(self, DELIVERY_PUT, Id(webhook), seq, at).map(drop)
     }
 
-    /// What a receiver is to be told now, oldest first.
+    /// What a receiver is to be told now, that which waits longest first.
     pub async fn delivery_due(&mut self, webhook: Uuid, now: Timestamp, most: u32) -> Result<Vec<Delivery>, StorageError> {
         rows!(self, DUE, Id(webhook), now, limit(most))
     }

@@ -273,7 +273,8 @@ async fn a_database_that_is_put_back_under_a_running_server_does_not_bring_a_kil
     let began = Instant::now();
     let restored = loop {
         let events = registry.db.read().await.unwrap().conn().audit_after(before, 10).await.unwrap();
-        let actions: Vec<String> = events.iter().filter_map(|event| event.body.as_ref()).map(|body| body.action.to_string()).collect();
+        let actions: Vec<String> =
+            events.iter().filter_map(|event| event.body.as_ref()).map(|body| body.action.to_string()).collect();
         if actions.iter().any(|action| action == "pointer.kill") {
             break actions;
         }

@@ -180,8 +180,8 @@ fn checkpoints_and_notices_have_their_signatures() {
     for case in cases(&golden, "checkpoints") {
         let signer = Signer::new(&pepper(text(case, "seed_hex")));
         let named = |name: &str| text(&case["bundle"], name);
-        let bundle = (!case["bundle"].is_null())
-            .then(|| (named("environment").parse().unwrap(), named("digest").parse().unwrap()));
+        let bundle =
+            (!case["bundle"].is_null()).then(|| (named("environment").parse().unwrap(), named("digest").parse().unwrap()));
         let (seq, at) = (case["seq"].as_u64().unwrap(), text(case, "at").parse().unwrap());
         let head = ChainHead { seq, event_id: text(case, "event_id").parse().unwrap(), at };
         let checkpoint = Checkpoint { registry: text(case, "registry").parse().unwrap(), head, bundle };

@@ -1,6 +1,6 @@
 //! Notices outside: real receivers, down for a while, and a server that is killed meanwhile.
 
-use crate::support::program::Program;
+use crate::support::program::{POLICY, Program};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -200,6 +200,10 @@ fn receivers_have_their_manners_and_what_was_given_up_is_sent_again_when_asked()
     p.words("root", &format!("webhook delete {redirected}")).good();
     p.words("root", &format!("webhook delete {redirected}")).fails(3, "");
     // Of a confidential key every receiver learns only that something happened.
+    let policy = p.home.path().join("trusting.toml");
+    let trusted = "[[role]]\nwho = \"person:dee\"\nrole = \"author\"\nnamespace = \"support.**\"\n";
+    std::fs::write(&policy, format!("{POLICY}\n{trusted}")).unwrap();
+    p.run("root", ["policy", "apply", policy.to_str().unwrap(), "--rationale", "trust", "--yes"]).good();
     p.words("root", "key create support.secret --group owners --confidential").good();
     let digest = p.draft("support.secret", "Hidden.\n");
     let before = receiver.at("/gone").len();
