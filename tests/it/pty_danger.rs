@@ -148,6 +148,7 @@ fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
         due += STORM / 12;
         while trail.head() < due {
             assert!(!storms.iter().any(std::thread::JoinHandle::is_finished), "the storm calmed down");
+            pty.idle();
         }
         pty.type_keys(key.encode_utf8(&mut [0; 4]));
     }
