@@ -328,9 +328,9 @@ fn status_text(_: &Output, view: &PointerView) -> String {
     match &view.next {
         Some(next) if next.auto && !next.waits.is_empty() => {
             let _ = write!(text, ", paused before {} %:", next.to);
-            next.waits.iter().for_each(|item| {
+            for item in &next.waits {
                 let _ = write!(text, "\n  {}: {}", item.kind, line(&item.reason));
-            });
+            }
         }
         Some(NextStep { to, at: Some(at), auto: true, .. }) => {
             let _ = write!(text, ", the registry goes on to {to} % at {at}");

@@ -59,12 +59,12 @@ const TIMED_OF_KEY: &str = concat!(
     columns!(),
     " FROM promotion p WHERE p.key_id = $1 AND p.state = 'open' AND (p.when_ready OR p.at_time IS NOT NULL) ORDER BY p.promotion_id"
 );
-/// … of all keys.
+/// … of all keys, by the index of open ones.
 const TIMED: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM promotion p WHERE (p.key_id > $1 OR (p.key_id = $1 AND p.promotion_id > $2)) AND p.state = 'open' \
-     AND (p.when_ready OR p.at_time IS NOT NULL) ORDER BY p.key_id, p.promotion_id LIMIT $3"
+    " FROM promotion p WHERE p.state = 'open' AND p.promotion_id > $1 AND (p.when_ready OR p.at_time IS NOT NULL) \
+     ORDER BY p.promotion_id LIMIT $2"
 );
 const LAST_APPLIED: &str = concat!(
     "SELECT ",
@@ -349,10 +349,10 @@ impl Conn<'_> {
         rows!(self, TIMED_OF_KEY, key)
     }
 
-    /// Open promotions that the registry applies by itself, by key, after one of them.
-    pub async fn promotion_timed(&mut self, after: Option<(&KeyId, Uuid)>, most: u32) -> Result<Vec<Promotion>, StorageError> {
-        let (key, id) = after.map_or((String::new(), String::new()), |(key, id)| (key.to_string(), id.to_string()));
-        rows!(self, TIMED, key, id, limit(most))
+    /// Open promotions that the registry applies by itself, after one of them, oldest first.
+    pub async fn promotion_timed(&mut self, after: Option<Uuid>, most: u32) -> Result<Vec<Promotion>, StorageError> {
+        let after = after.map_or(String::new(), |id| id.to_string());
+        rows!(self, TIMED, &after, limit(most))
     }
 
     /// Notes that who opened a missed promotion knows of it; false where it was not missed.

@@ -99,17 +99,18 @@ impl Agenda {
     }
 
     async fn everything(&mut self, registry: &Registry) -> Result<(), Refusal> {
-        (self.due, self.when) = Default::default();
+        self.due.clear();
+        self.when.clear();
         let now = registry.clock.now();
         for pointer in registry.snapshot.get().pointers().filter(|pointer| pointer.next_step_at.is_some()) {
             self.plan(Matter::Rollout(pointer.key_id.clone(), pointer.environment.clone()), now);
         }
         let mut tx = registry.db.read().await?;
-        let mut after: Option<(KeyId, Uuid)> = None;
+        let mut after = None;
         loop {
-            let rows = tx.conn().promotion_timed(after.as_ref().map(|(key, id)| (key, *id)), BATCH).await?;
+            let rows = tx.conn().promotion_timed(after, BATCH).await?;
             let Some(last) = rows.last() else { return Ok(()) };
-            after = Some((last.key_id.clone(), last.promotion_id));
+            after = Some(last.promotion_id);
             rows.iter().for_each(|row| self.plan(Matter::Promotion(row.promotion_id), row.at_time.unwrap_or(now).max(now)));
         }
     }

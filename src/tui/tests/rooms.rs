@@ -286,7 +286,7 @@ fn a_rollout_that_goes_on_by_itself_says_when_and_a_paused_one_says_why() {
         let to = BasisPoints::from_percent(25.0).unwrap();
         views[0].next = Some(crate::wire::pointers::NextStep { to, at: views[0].pointer.next_step_at, auto: true, waits });
         let mut bench = Bench::full();
-        bench.keys("3 ctrl-r").answer(Slot::Rollouts, Answer::Pointers(views));
+        bench.keys("3 ctrl-r").answer(Slot::Rollouts, Answer::Pointers(views)).keys("k");
         bench.text()
     };
     let text = shown(Vec::new());

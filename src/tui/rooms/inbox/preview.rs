@@ -62,19 +62,20 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
         ));
     }
     let mut about = about(entry, width, look);
-    if let Some(promise) = words::promise(&view.promotion, look.now) {
-        about.extend(labelled("Then", &visible(&promise), Role::Warning, width, look));
-    }
+    let promise = words::promise(&view.promotion, look.now);
+    let promise = promise.map(|text| labelled("Then", &visible(&text), Role::Warning, width, look)).unwrap_or_default();
     let mut why = labelled("Why", &visible(&view.promotion.rationale), Role::Text, width, look);
     if brief {
         // In a few lines the reason and what is missing count for more than the plan.
         why.truncate(2);
         lines.push(about.remove(0));
+        lines.extend(promise);
         lines.extend(why);
         lines.push(sum(view, width, look));
         lines.extend(about);
     } else {
         lines.extend(about);
+        lines.extend(promise);
         lines.extend(why);
     }
     if !view.hidden.is_empty() {
