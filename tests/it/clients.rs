@@ -7,7 +7,7 @@
 
 use crate::support::program::program;
 use crate::support::registry::{Served, said, token_of};
-use countersign::rules::canonical::{digest_of, fragment_digest};
+use countersign::rules::canonical::fragment_digest;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
@@ -66,7 +66,6 @@ struct Stage {
     rendered: Vec<Value>,
     langfuse: Vec<Value>,
     contents: Map<String, Value>,
-    keys: Map<String, Value>,
     fragments: Map<String, Value>,
 }
 
@@ -77,8 +76,7 @@ impl Stage {
         let tone = json!({ "name": "tone", "body": "Be kind.", "owning_group": "owners" });
         served.post("dee", "/v1/fragments", tone).await.good();
         fragments.insert(fragment_digest("tone", "Be kind.").to_string(), json!({ "name": "tone", "body": "Be kind." }));
-        let (contents, keys) = (Map::new(), Map::new());
-        Self { served, cases: Vec::new(), rendered: Vec::new(), langfuse: Vec::new(), contents, keys, fragments }
+        Self { served, cases: Vec::new(), rendered: Vec::new(), langfuse: Vec::new(), contents: Map::new(), fragments }
     }
 
     /// Saves and submits a content; gives its digest.
@@ -103,7 +101,6 @@ impl Stage {
         self.served.key(key).await;
         let digest = self.version(key, content).await;
         self.promote(key, PRODUCTION, &digest, json!({})).await;
-        self.keys.insert(key.to_owned(), json!({ "digest": digest }));
         digest
     }
 
@@ -215,7 +212,6 @@ impl Stage {
         let kill = json!({ "reason": "test" });
         self.serve("clients.killed", json!({ "format": "text", "body": "bad" })).await;
         self.served.act("olga", "clients.killed", PRODUCTION, "kill", kill.clone()).await.good();
-        self.keys.insert("clients.killed".into(), json!({ "digest": null }));
         self.case("clients.killed", "object", json!({ "mine": true }), (json!({ "mine": true }), "DISABLED"), None);
         self.serve("clients.safe", json!({ "format": "text", "body": "bad" })).await;
         let safe = self.version("clients.safe", json!({ "format": "text", "body": "safe" })).await;
@@ -243,15 +239,17 @@ impl Stage {
         json!({ "key": "clients.partial", "unit_type": "user", "units": units, "digests": digests, "bodies": bodies })
     }
 
-    /// Writes what clients are to get; gives the file's name.
-    fn write(&self, partial: &Value) -> PathBuf {
+    /// The program as the application's.
+    fn program<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> tokio::process::Command {
+        let mut command = program(self.served.dir.path());
+        command.args(args).env("COUNTERSIGN_SERVER", format!("http://{}", self.served.address));
+        command.env("COUNTERSIGN_TOKEN", token_of("web"));
+        command.into()
+    }
+
+    /// Writes what clients are to get, and the bundle; gives the first one's name.
+    async fn write(&self, partial: &Value) -> PathBuf {
         let file = |name: &str| self.served.dir.path().join(name);
-        let bundle = json!({
-            "format": "countersign-bundle/1", "environment": PRODUCTION, "keys": self.keys, "contents": self.contents,
-            "fragments": self.fragments,
-        });
-        let signed = json!({ "bundle": bundle, "digest": digest_of(&bundle) });
-        std::fs::write(file("bundle.json"), signed.to_string()).unwrap();
         let known = json!({
             "server": format!("http://{}", self.served.address), "environment": PRODUCTION, "environment_in_url": false,
             "token": token_of("web"), "cases": self.cases, "partial": partial, "rendered": self.rendered,
@@ -260,6 +258,8 @@ impl Stage {
                 "path": format!("/v1/keys/clients.change/pointers/{PRODUCTION}/kill") },
         });
         std::fs::write(file("known.json"), known.to_string()).unwrap();
+        let bundle = file("bundle.json");
+        run("export", &mut self.program(["export", "--env", PRODUCTION, "--bundle", bundle.to_str().unwrap()])).await;
         file("known.json")
     }
 }
@@ -284,13 +284,11 @@ async fn every_client_gets_what_the_server_and_the_command_line_give() {
     let units = units();
     let partial = stage.partial(&units).await;
     for (unit, wanted) in units.iter().zip(partial["digests"].as_array().unwrap()) {
-        let mut command = program(stage.served.dir.path());
-        command.args(["resolve", "clients.partial", "--env", PRODUCTION, "--unit", unit, "--output", "json"]);
-        command.env("COUNTERSIGN_SERVER", format!("http://{}", stage.served.address)).env("COUNTERSIGN_TOKEN", token_of("web"));
-        let answer: Value = serde_json::from_str(&run("resolve", &mut command.into()).await).unwrap();
+        let mut resolve = stage.program(["resolve", "clients.partial", "--env", PRODUCTION, "--unit", unit, "--output", "json"]);
+        let answer: Value = serde_json::from_str(&run("resolve", &mut resolve).await).unwrap();
         assert_eq!(answer["digest"], *wanted, "{unit}");
     }
-    let known = stage.write(&partial);
+    let known = stage.write(&partial).await;
     let python = clients().join("python");
     let mut check = tokio::process::Command::new(python.join(".venv/bin/python"));
     let said_by_python = run("python", check.arg(python.join("check.py")).arg(&known)).await;
