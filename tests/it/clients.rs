@@ -114,7 +114,7 @@ impl Stage {
         value
     }
 
-    fn case(&mut self, key: &str, kind: &str, default: Value, (value, reason): (Value, &str), digest: Option<&str>) {
+    fn case(&mut self, key: &str, kind: &str, default: &Value, (value, reason): (&Value, &str), digest: Option<&str>) {
         self.cases
             .push(json!({ "key": key, "type": kind, "default": default, "value": value, "reason": reason, "digest": digest }));
     }
@@ -141,7 +141,8 @@ impl Stage {
         for (key, digest) in
             [("clients.text", &text), ("clients.template", &template), ("clients.plain", &plain), ("clients.chat", &chat)]
         {
-            self.case(key, "object", json!({}), (self.prompt(digest), "STATIC"), Some(digest));
+            let prompt = self.prompt(digest);
+            self.case(key, "object", &json!({}), (&prompt, "STATIC"), Some(digest));
         }
         let history = json!({ "role": "user", "content": "Earlier {{ not a tag }}" });
         let said = json!([{ "role": "system", "content": "You are Ada." }, history, { "role": "user", "content": "Go" }]);
@@ -203,7 +204,7 @@ impl Stage {
             ("clients.words", "string", json!("words"), json!("")),
         ] {
             let digest = self.serve(key, json!({ "format": "json", "body": body })).await;
-            self.case(key, kind, default, (body, "STATIC"), Some(&digest));
+            self.case(key, kind, &default, (&body, "STATIC"), Some(&digest));
         }
     }
 
@@ -212,12 +213,14 @@ impl Stage {
         let kill = json!({ "reason": "test" });
         self.serve("clients.killed", json!({ "format": "text", "body": "bad" })).await;
         self.served.act("olga", "clients.killed", PRODUCTION, "kill", kill.clone()).await.good();
-        self.case("clients.killed", "object", json!({ "mine": true }), (json!({ "mine": true }), "DISABLED"), None);
+        let mine = json!({ "mine": true });
+        self.case("clients.killed", "object", &mine, (&mine, "DISABLED"), None);
         self.serve("clients.safe", json!({ "format": "text", "body": "bad" })).await;
         let safe = self.version("clients.safe", json!({ "format": "text", "body": "safe" })).await;
         self.promote("clients.safe", "@safe-default", &safe, json!({})).await;
         self.served.act("olga", "clients.safe", PRODUCTION, "kill", kill).await.good();
-        self.case("clients.safe", "object", json!({}), (self.prompt(&safe), "DISABLED"), Some(&safe));
+        let prompt = self.prompt(&safe);
+        self.case("clients.safe", "object", &json!({}), (&prompt, "DISABLED"), Some(&safe));
     }
 
     /// A key at 37.5 %, with what the server and the command line say of each unit.
@@ -233,8 +236,9 @@ impl Stage {
         let inside = digests.iter().filter(|digest| **digest == second).count();
         assert_eq!(digests.iter().filter(|digest| **digest == first).count(), units.len() - inside);
         // Within five standard deviations of the share.
-        let (many, share) = (units.len() as f64, 0.375);
-        assert!((inside as f64 - many * share).abs() < 5.0 * (many * share * (1.0 - share)).sqrt(), "{inside} of {many}");
+        let (many, share) = (f64::from(u32::try_from(units.len()).unwrap()), 0.375);
+        let off = f64::from(u32::try_from(inside).unwrap()) - many * share;
+        assert!(off.abs() < 5.0 * (many * share * (1.0 - share)).sqrt(), "{inside} of {many}");
         let bodies = json!({ first: "old", second: "new" });
         json!({ "key": "clients.partial", "unit_type": "user", "units": units, "digests": digests, "bodies": bodies })
     }
