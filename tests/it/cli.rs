@@ -174,7 +174,7 @@ fn policies_are_checked_offline_and_applied_with_a_reason() {
     p.words("dee", &format!("policy apply {path} --rationale x --yes")).fails(4, "");
     p.words("root", &format!("policy apply {path} --rationale x --yes")).good();
     assert!(p.words("root", "policy show").good().out.contains("0.8"));
-    std::fs::write(&file, POLICY.replace("protected = true", "protected = true\nsoak = \"24h\"")).unwrap();
+    std::fs::write(&file, POLICY.replace("protected = true", "protected = true\nguards = []")).unwrap();
     p.words("root", &format!("policy check {path}")).fails(1, "line 8");
     p.words("root", &format!("policy apply {path} --rationale x --yes")).fails(1, "line 8");
 }

@@ -102,7 +102,7 @@ fn init_makes_private_files_once_and_prints_the_token() {
 fn init_refuses_a_policy_that_does_not_read_and_leaves_nothing_behind() {
     let parent = tempfile::tempdir().unwrap();
     let policy = parent.path().join("policy.toml");
-    std::fs::write(&policy, "[[environment]]\nname = \"dev\"\nbreak_glass = [\"oncall\"]\n").unwrap();
+    std::fs::write(&policy, "[[environment]]\nname = \"dev\"\nguards = []\n").unwrap();
     let dir = parent.path().join("registry");
     let output = run(&["init", dir.to_str().unwrap(), "--policy", policy.to_str().unwrap()]);
     assert!(!output.status.success());
