@@ -5,8 +5,6 @@ use super::exit::{Done, Failure};
 use super::output::{Mark, Output, Table, line};
 use crate::model::{ConfigKey, EnvironmentPointer, KeyId, UnitType};
 use crate::wire::keys::{CreateKey, KeyHistory, KeyRow, ListKeys, UpdateKey, VersionRow};
-use crate::wire::pointers::ListPointers;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Makes and changes keys
@@ -173,18 +171,16 @@ fn key_text(out: &Output, key: &ConfigKey) -> String {
 impl Keys {
     pub async fn run(self, context: &Context) -> Done {
         let client = context.client()?;
-        let ask = ListKeys { pattern: self.pattern, archived: self.archived.then_some(true), ..ListKeys::default() };
+        let ask = ListKeys {
+            pattern: self.pattern,
+            archived: self.archived.then_some(true),
+            environment: self.env.clone().filter(|_| self.model_pin.is_some()),
+            model_pin: self.model_pin,
+            ..ListKeys::default()
+        };
         let mut rows = client.all_keys(&ask).await?;
         if let Some(environment) = &self.env {
             rows.retain(|row| row.pointers.iter().any(|p| p.environment.as_str() == environment));
-        }
-        if let Some(model) = &self.model_pin {
-            let ask = ListPointers { environment: self.env.clone(), ..ListPointers::default() };
-            let served = client.all_pointers(&ask).await?;
-            let pinned =
-                |p: &crate::wire::pointers::PointerView| p.version.as_ref().is_some_and(|v| v.model_pin.as_ref() == Some(model));
-            let keys: BTreeSet<KeyId> = served.into_iter().filter(pinned).map(|p| p.pointer.key_id).collect();
-            rows.retain(|row| keys.contains(&row.key.key_id));
         }
         context.out.list(&rows, keys_text)
     }

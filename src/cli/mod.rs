@@ -19,6 +19,8 @@ pub mod exit;
 #[cfg(feature = "tui")]
 mod fragment;
 #[cfg(feature = "tui")]
+mod grep;
+#[cfg(feature = "tui")]
 mod import;
 #[cfg(feature = "server")]
 pub mod init;
@@ -36,6 +38,8 @@ mod pointer;
 #[cfg(feature = "tui")]
 mod policy;
 #[cfg(feature = "tui")]
+mod preview;
+#[cfg(feature = "tui")]
 mod promote;
 #[cfg(feature = "tui")]
 mod proof;
@@ -51,6 +55,8 @@ mod review;
 mod select;
 #[cfg(feature = "server")]
 pub mod serve;
+#[cfg(feature = "tui")]
+mod served;
 mod shell;
 #[cfg(feature = "tui")]
 mod terminal;

@@ -5,8 +5,8 @@ use super::exit::Done;
 use super::pointer::PlainAct;
 use super::version::Fate;
 use super::{
-    audit, bundle, diff, draft, fragment, import, key, login, look, pointer, policy, promote, resolve, review, token, version,
-    vote, webhook,
+    audit, bundle, diff, draft, fragment, grep, import, key, login, look, pointer, policy, preview, promote, resolve, review,
+    served, token, version, vote, webhook,
 };
 use crate::model::Verdict;
 
@@ -75,6 +75,10 @@ pub enum RegistryCommand {
     /// Takes your own kill back, within ten minutes
     UndoKill(pointer::Plain),
     Resolve(resolve::Resolve),
+    Where(served::Where),
+    Changes(served::Changes),
+    Grep(grep::Grep),
+    Preview(preview::Preview),
     #[command(subcommand)]
     Audit(audit::Audit),
     Export(bundle::Export),
@@ -112,6 +116,10 @@ impl RegistryCommand {
             Self::Lift(args) => args.run(Fate::Lift, context).await,
             Self::Verdict(args) => args.run(context).await,
             Self::Resolve(args) => args.run(context).await,
+            Self::Where(args) => args.run(context).await,
+            Self::Changes(args) => args.run(context).await,
+            Self::Grep(args) => args.run(context).await,
+            Self::Preview(args) => args.run(context).await,
             Self::Audit(args) => args.run(context).await,
             Self::Export(args) => args.run(context).await,
             Self::Webhook(args) => args.run(context).await,

@@ -4,8 +4,11 @@ use super::bundle;
 use super::context::Context;
 use super::exit::Done;
 use super::output::{Mark, Output, line, lines, note};
+use super::select::When;
 use super::version::body_text;
+use crate::client::Client;
 use crate::model::{Environment, KeyId, Resolution};
+use crate::wire::pointers::AsOf;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -24,11 +27,14 @@ pub struct Resolve {
     #[arg(long)]
     pub explain: bool,
     /// Ask this bundle in place of the registry: what a reader without a unit gets
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["unit", "explain"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["unit", "explain", "as_of"])]
     pub bundle: Option<PathBuf>,
     /// The public key that the bundle must be signed with, or a file of it
     #[arg(long, value_name = "KEY", requires = "bundle")]
     pub signed_by: Option<String>,
+    /// What it got earlier: after an event like #812, at a moment, or how long ago like 2h
+    #[arg(long, value_name = "WHEN")]
+    pub as_of: Option<When>,
 }
 
 impl Resolve {
@@ -40,6 +46,9 @@ impl Resolve {
             return context.out.answer(&answer, |out, answer| text(out, answer, false));
         }
         let client = context.client()?;
+        if let Some(when) = self.as_of {
+            return self.earlier(context, &client, when).await;
+        }
         let unit = self.unit.as_deref();
         let answer = if self.explain {
             client.explain(&self.env, &self.key, unit).await?
@@ -47,6 +56,18 @@ impl Resolve {
             client.resolve(&self.env, &self.key, unit).await?
         };
         context.out.answer(&answer, |out, answer| text(out, answer, self.explain))
+    }
+}
+
+impl Resolve {
+    async fn earlier(self, context: &Context, client: &Client, when: When) -> Done {
+        let seq = if let When::Seq(seq) = when { Some(seq) } else { None };
+        let body = AsOf { seq, time: when.moment(context.clock.now()), unit: self.unit };
+        let answer = client.as_of(&self.env, &self.key, &body).await?;
+        context.out.answer(&answer, |out, answer| {
+            let then = format!("as of #{}, {}", answer.as_of.seq, answer.as_of.at);
+            format!("{}\n{}", out.mark(Mark::Dim, &then), text(out, &answer.resolution, self.explain))
+        })
     }
 }
 

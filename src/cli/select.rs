@@ -2,7 +2,7 @@
 
 use super::exit::Failure;
 use crate::client::Client;
-use crate::model::{BasisPoints, IdError, KeyId, Plan, PlanStep};
+use crate::model::{BasisPoints, IdError, KeyId, Plan, PlanStep, Timestamp};
 use crate::wire::keys::Selector;
 use crate::wire::versions::VersionView;
 use std::str::FromStr;
@@ -125,9 +125,62 @@ impl FromStr for Span {
     }
 }
 
+/// A time of the past: an event's number (`812` or `#812`), a moment, or how long ago (`2h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// After the event with this number.
+    Seq(u64),
+    /// At this moment.
+    At(Timestamp),
+    /// So many seconds ago.
+    Ago(i64),
+}
+
+impl When {
+    /// The moment that is meant; none for a number.
+    pub fn moment(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Seq(_) => None,
+            Self::At(at) => Some(at),
+            Self::Ago(seconds) => Some(now.plus_seconds(-seconds)),
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if let Ok(number) = text.strip_prefix('#').unwrap_or(text).parse() {
+            return Ok(Self::Seq(number));
+        }
+        if let Ok(seconds) = seconds(text) {
+            return Ok(Self::Ago(seconds));
+        }
+        text.parse().map(Self::At).map_err(|_| IdError {
+            what: "time",
+            problem: "is none of an event's number like #812, how long ago like 2h, and a moment like 2026-11-30T12:00:00Z"
+                .into(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_the_past_is_a_number_a_moment_or_how_long_ago() {
+        let noon: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+        for (text, when) in
+            [("812", When::Seq(812)), ("#812", When::Seq(812)), ("2h", When::Ago(7200)), ("2026-11-30T12:00:00Z", When::At(noon))]
+        {
+            assert_eq!(text.parse(), Ok(when), "{text}");
+        }
+        assert_eq!("2h".parse::<When>().unwrap().moment(noon), Some("2026-11-30T10:00:00Z".parse().unwrap()));
+        for bad in ["", "#", "yesterday", "2 h ago", "-3", "2026-11-30"] {
+            assert!(bad.parse::<When>().is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn plans_read_and_print_the_same() {

@@ -2,7 +2,9 @@
 
 use super::{Answer, Client, check, pages};
 use crate::model::{Environment, KeyId, Resolution};
-use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, PointerView, Resolve, Rollback, StepTo};
+use crate::wire::pointers::{
+    Act, AsOf, Kill, KillMany, KillOutcome, ListPointers, PointerView, Resolve, ResolvedAsOf, Rollback, StepTo,
+};
 use crate::wire::promotions::Moved;
 use crate::wire::{Page, paths};
 
@@ -65,6 +67,12 @@ impl Client {
     pub async fn resolve(&self, environment: &Environment, key: &KeyId, unit: Option<&str>) -> Answer<Resolution> {
         let body = Resolve { unit: unit.map(str::to_owned) };
         check::resolution(self.ask(&paths::resolve(environment, key), &body).await?)
+    }
+
+    /// What a unit got after an earlier event or at an earlier moment, and why.
+    pub async fn as_of(&self, environment: &Environment, key: &KeyId, body: &AsOf) -> Answer<ResolvedAsOf> {
+        let answer: ResolvedAsOf = self.ask(&paths::as_of(environment, key), body).await?;
+        Ok(ResolvedAsOf { resolution: check::resolution(answer.resolution)?, ..answer })
     }
 
     /// What a unit gets, and why, step by step.

@@ -2,7 +2,9 @@
 
 use super::{Answer, Client, check, pages};
 use crate::model::{Approval, Promotion};
-use crate::wire::promotions::{DryRun, ListPromotions, Moved, OpenPromotion, PromotionView, Rationale, Vote};
+use crate::wire::promotions::{
+    AskPreview, DryRun, ListPromotions, Moved, OpenPromotion, Preview, PromotionView, Rationale, Vote,
+};
 use crate::wire::{Page, paths};
 use uuid::Uuid;
 
@@ -38,6 +40,11 @@ impl Client {
     /// What opening would do.
     pub async fn preview_promotion(&self, body: &OpenPromotion, idempotency: &str) -> Answer<DryRun> {
         self.post(&paths::promotions(), &OpenPromotion { dry_run: true, ..body.clone() }, idempotency).await
+    }
+
+    /// What a change would do to units.
+    pub async fn preview(&self, body: &AskPreview) -> Answer<Preview> {
+        self.ask(&paths::preview(), body).await
     }
 
     /// A verdict, override, comment or retraction.

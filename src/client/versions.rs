@@ -4,7 +4,7 @@ use super::{Answer, Client, check, pages};
 use crate::model::diff::ContentDiff;
 use crate::model::{Digest, GateVerdict, KeyId, Version};
 use crate::wire::keys::VersionRow;
-use crate::wire::versions::{CreateVersion, Reason, RecordVerdict, Submit, Submitted, VersionView};
+use crate::wire::versions::{CreateVersion, Reason, RecordVerdict, Served, Submit, Submitted, VersionView};
 use crate::wire::{Page, paths};
 
 impl Client {
@@ -18,6 +18,13 @@ impl Client {
         let view: VersionView = self.get(&paths::version(digest), &()).await?;
         check::asked_for(digest, &view.version.digest)?;
         check::version(view)
+    }
+
+    /// Where a version served, when, to how many, and who let it.
+    pub async fn served(&self, digest: &Digest) -> Answer<Served> {
+        let served: Served = self.get(&paths::served(digest), &()).await?;
+        check::asked_for(digest, &served.version.digest)?;
+        Ok(served)
     }
 
     /// One version by selector: `sha256:…`, a prefix of it, `vN`, or an environment.

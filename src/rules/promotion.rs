@@ -154,8 +154,7 @@ fn promotable(opening: &Opening<'_>, share: BasisPoints) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// What units outside the share get. Promote from 100 %: the old digest; from a partial rollout: its baseline; revive: the safe
-/// default unless named. Never the killed or an unfit digest.
+/// What units outside the share get: the usual baseline unless a revive names another; never the killed or an unfit digest.
 fn baseline(opening: &Opening<'_>) -> Result<Option<Digest>, Refusal> {
     let Some(pointer) = opening.pointer else { return Ok(None) };
     let fit = |digest: &Digest| !(opening.unfit)(digest) && (!pointer.killed || pointer.digest != *digest);
@@ -171,12 +170,17 @@ fn baseline(opening: &Opening<'_>) -> Result<Option<Digest>, Refusal> {
         }
         return Ok(Some(named));
     }
-    let usual = match (opening.revive, pointer.rollout_pct) {
-        (true, _) => opening.key.safe_default_digest,
+    Ok(usual_baseline(opening.key, pointer, opening.revive).filter(fit))
+}
+
+/// The baseline that nobody named: promote from 100 %: the old digest; from a partial rollout: its baseline; revive: the safe
+/// default.
+pub fn usual_baseline(key: &ConfigKey, pointer: &EnvironmentPointer, revive: bool) -> Option<Digest> {
+    match (revive, pointer.rollout_pct) {
+        (true, _) => key.safe_default_digest,
         (false, BasisPoints::ALL) => Some(pointer.digest),
         (false, _) => pointer.baseline_digest,
-    };
-    Ok(usual.filter(fit))
+    }
 }
 
 /// The pointer after an applied promote or revive. Only a revive clears `killed`.

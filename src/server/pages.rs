@@ -35,8 +35,13 @@ pub fn after<P: DeserializeOwned>(cursor: Option<&str>) -> Result<Option<P>, Ref
 pub fn page<T, P: Serialize>(mut items: Vec<T>, limit: usize, place: impl Fn(&T) -> P) -> Page<T> {
     let more = items.len() > limit;
     items.truncate(limit);
-    let last = items.last().filter(|_| more).and_then(|item| serde_json::to_vec(&place(item)).ok());
-    Page { items, next_cursor: last.map(hex::encode) }
+    let next_cursor = items.last().filter(|_| more).and_then(|item| cursor(&place(item)));
+    Page { items, next_cursor }
+}
+
+/// The cursor of the page after a place.
+pub fn cursor(place: &impl Serialize) -> Option<String> {
+    serde_json::to_vec(place).ok().map(hex::encode)
 }
 
 #[cfg(test)]

@@ -96,6 +96,7 @@ routes! {
     post   DISCARD,             Verb(Need::Draft)        => versions::discard;
     post   QUARANTINE,          Verb(Need::Quarantine)   => versions::quarantine;
     post   LIFT,                Verb(Need::Lift)         => versions::lift;
+    get    SERVED,              Read(Need::Read)         => versions::served;
     get    VERDICTS,            Read(Need::Read)         => versions::verdicts;
     post   VERDICTS,            Verb(Need::Report)       => versions::record_verdict;
 
@@ -116,6 +117,7 @@ routes! {
 
     get    PROMOTIONS,          Read(Need::Read)         => promotions::list;
     post   PROMOTIONS,          Verb(Need::Open)         => promotions::open;
+    post   PREVIEW,             Read(Need::Read)         => promotions::preview;
     get    PROMOTION,           Read(Need::Read)         => promotions::show;
     post   APPROVALS,           Verb(Need::Comment)      => promotions::vote;
     post   APPLY,               Verb(Need::Apply)        => promotions::apply;
@@ -134,6 +136,8 @@ routes! {
     post   ENV_OFREP_FLAG,      Foreign(Need::Resolve)   => ofrep::flag;
     get    LANGFUSE_PROMPT,     Foreign(Need::Resolve)   => langfuse::prompt;
     get    OFREP_EVENTS,        Ticket                   => ofrep_events::follow;
+
+    post   AS_OF,               Read(Need::Read)         => resolve::as_of;
 
     get    AUDIT,               Read(Need::Audit)        => audit::list;
     get    AUDIT_HEAD,          Read(Need::Audit)        => audit::head;

@@ -22,6 +22,7 @@ mod idempotency;
 mod journal;
 mod keys;
 pub mod meta;
+mod moves;
 mod outbox;
 mod pointers;
 mod policy;
@@ -42,6 +43,7 @@ pub use fragments::FragmentPin;
 pub use idempotency::{IdempotencyScope, StoredAnswer};
 pub use journal::{Journal, read_journal};
 pub use keys::{KeyFilter, KeyPattern, KeySummary};
+pub use moves::MoveRow;
 pub use outbox::OutboxRow;
 pub use pointers::PointerFilter;
 pub use policy::PolicyRow;
@@ -59,6 +61,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     idempotency::ALL,
     keys::ALL,
     meta::ALL,
+    moves::ALL,
     outbox::ALL,
     pointers::ALL,
     policy::ALL,

@@ -50,6 +50,15 @@ pub struct ListKeys {
     /// A pattern like `support.**`, or a part of the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// Only keys with this model pin in what serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_pin: Option<String>,
+    /// Only keys with this text in what serves: bodies and fragments, letter for letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Where `model_pin` and `text` must serve; anywhere unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// Show archived keys too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,

@@ -62,6 +62,8 @@ paths! {
     QUARANTINE = "/v1/versions/{digest}/quarantine" => quarantine(digest: &Digest);
     /// Lift the mark.
     LIFT = "/v1/versions/{digest}/lift" => lift(digest: &Digest);
+    /// Where and when it served.
+    SERVED = "/v1/versions/{digest}/served" => served(digest: &Digest);
     /// Gate verdicts of a version.
     VERDICTS = "/v1/versions/{digest}/verdicts" => verdicts(digest: &Digest);
     /// Fragments.
@@ -90,6 +92,8 @@ paths! {
     KILL_MANY = "/v1/kill" => kill_many();
     /// Promotions (a revive is a promotion with `revive: true`).
     PROMOTIONS = "/v1/promotions" => promotions();
+    /// What a change would do to units.
+    PREVIEW = "/v1/promotions/preview" => preview();
     /// One promotion.
     PROMOTION = "/v1/promotions/{id}" => promotion(id: Uuid);
     /// Votes and comments.
@@ -108,6 +112,8 @@ paths! {
     RESOLVE = "/v1/environments/{environment}/resolve/{key}" => resolve(environment: &Environment, key: &KeyId);
     /// … and why.
     EXPLAIN = "/v1/environments/{environment}/resolve/{key}/explain" => explain(environment: &Environment, key: &KeyId);
+    /// What a unit got at an earlier time.
+    AS_OF = "/v1/environments/{environment}/resolve/{key}/as-of" => as_of(environment: &Environment, key: &KeyId);
     /// Audit events.
     AUDIT = "/v1/audit" => audit();
     /// The chain's head.

@@ -1,7 +1,8 @@
 //! Envelopes of pointers: kill, rollback, steps; and of resolving.
 
 use crate::model::{
-    BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, ReadinessItem, Timestamp, UnitType, Version,
+    BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, Moment, ReadinessItem, Resolution, Timestamp,
+    UnitType, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -194,4 +195,29 @@ pub struct Resolve {
     /// The unit, 1 to 512 bytes; never stored, never logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+}
+
+/// POST /v1/environments/{environment}/resolve/{key}/as-of: either `seq` or `time`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AsOf {
+    /// After the audit event with this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// At this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// The unit, 1 to 512 bytes; never stored, never logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// What a unit got then, and why, step by step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResolvedAsOf {
+    /// The newest audit event that counted.
+    pub as_of: Moment,
+    /// The answer.
+    #[serde(flatten)]
+    pub resolution: Resolution,
 }

@@ -195,3 +195,59 @@ pub struct DryRun {
     /// The pointer as it would be.
     pub pointer: Option<EnvironmentPointer>,
 }
+
+/// POST /v1/promotions/preview: what a change would do to units, before it is opened. Changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskPreview {
+    /// The key.
+    pub key_id: KeyId,
+    /// Where.
+    pub environment: Environment,
+    /// What would serve; what serves now unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_digest: Option<Digest>,
+    /// To how many; everybody unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<BasisPoints>,
+    /// Unit hashes, 64 lower-case hex digits each: how many of these would move. At most 10,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unit_hashes: Vec<String>,
+}
+
+/// What a change would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preview {
+    /// The pointer as it is.
+    pub before: Option<EnvironmentPointer>,
+    /// The pointer as it would be.
+    pub after: EnvironmentPointer,
+    /// What share of all units to expect to fare how; by digests.
+    pub expected: Vec<ExpectedFlow>,
+    /// How many of the given units fare how; by digests.
+    pub units: Vec<UnitFlow>,
+    /// How much the pointer is used now.
+    pub reach: super::pointers::Reach,
+}
+
+/// An expected [`Preview`] of all units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedFlow {
+    /// What they get now; null = no value.
+    pub from: Option<Digest>,
+    /// What they would get.
+    pub to: Option<Digest>,
+    /// Their share, in percent.
+    pub percent: BasisPoints,
+}
+
+/// A counted [`Preview`] of given units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitFlow {
+    /// What they get now; null = no value.
+    pub from: Option<Digest>,
+    /// What they would get.
+    pub to: Option<Digest>,
+    /// How many.
+    pub units: u64,
+}

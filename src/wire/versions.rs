@@ -1,6 +1,6 @@
 //! Envelopes of versions, gates and fragments.
 
-use crate::model::{Actor, Content, Digest, Environment, Fragment, GateStatus, Promotion, Timestamp, Version};
+use crate::model::{Actor, Approval, Content, Digest, Environment, Fragment, GateStatus, Period, Promotion, Timestamp, Version};
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/keys/{key}/versions: 201 for a new digest, 200 for one that was there (R1).
@@ -40,6 +40,26 @@ pub struct VersionView {
     /// Things worth knowing: unused variables, content that another author saved before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// GET /v1/versions/{digest}/served: where this digest served, when, to how many, and who let it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// The version's row: its key, author and rationale.
+    pub version: Version,
+    /// Oldest first.
+    pub periods: Vec<Period>,
+    /// The approved promotions under which it served, with their votes; oldest first.
+    pub approved: Vec<Approved>,
+}
+
+/// A promotion that let a digest serve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    /// The row.
+    pub promotion: Promotion,
+    /// Its votes, comments left out.
+    pub approvals: Vec<Approval>,
 }
 
 /// POST /v1/versions/{digest}/submit

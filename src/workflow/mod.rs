@@ -28,6 +28,8 @@ mod moving;
 pub mod note;
 mod observe;
 pub mod open_promotion;
+pub mod past;
+pub mod preview;
 pub mod quarantine_version;
 pub mod record_read;
 pub mod record_verdict;

@@ -112,7 +112,7 @@ async fn version(conn: &mut Conn<'_>, digest: Option<Digest>) -> Result<Option<V
     }
 }
 
-fn reach(registry: &Registry, key: &ConfigKey, environment: &crate::model::Environment) -> Reach {
+pub(super) fn reach(registry: &Registry, key: &ConfigKey, environment: &crate::model::Environment) -> Reach {
     let usage = registry.meter.usage(&key.key_id, environment, registry.clock.now());
     Reach { per_minute: usage.per_minute, services: usage.callers.iter().map(ToString::to_string).collect() }
 }

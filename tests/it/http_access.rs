@@ -172,6 +172,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
         get(&format!("/v1/keys/{KEY}/versions/v1"), READERS),
         get(&format!("/v1/versions/{digest}"), READERS),
         get(&format!("/v1/keys/{KEY}/diff?from=v1&to=v1"), READERS),
+        get(&format!("/v1/versions/{digest}/served"), READERS),
         get(&format!("/v1/versions/{digest}/verdicts"), READERS),
         post(&format!("/v1/versions/{digest}/verdicts"), json!({ "gate": "none" }), &["ci"]),
         post(&format!("/v1/versions/{digest}/quarantine"), json!({ "rationale": " " }), &["ana", "bob", "olga"]),
@@ -202,6 +203,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
             json!({ "key_id": KEY, "environment": "production", "to_digest": digest, "rationale": "r", "dry_run": true }),
             &["dee", "carol"],
         ),
+        post("/v1/promotions/preview", json!({ "key_id": KEY, "environment": "dev" }), READERS),
         get(&format!("/v1/promotions/{id}"), READERS),
         post(
             &format!("/v1/promotions/{id}/approvals"),
@@ -225,6 +227,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
         get(&format!("/v1/environments/dev/resolve/{KEY}"), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}"), json!({ "unit": "u" }), RESOLVERS),
         post(&format!("/v1/environments/dev/resolve/{KEY}/explain"), json!({ "unit": "u" }), RESOLVERS),
+        post(&format!("/v1/environments/dev/resolve/{KEY}/as-of"), json!({ "time": "2100-01-01T00:00:00Z" }), READERS),
         get(&format!("/api/public/v2/prompts/{KEY}?label=dev"), RESOLVERS),
         post("/ofrep/v1/evaluate/flags", json!({}), RESOLVERS_SOMEWHERE),
         post(&format!("/ofrep/v1/evaluate/flags/{KEY}"), json!({}), RESOLVERS_SOMEWHERE),

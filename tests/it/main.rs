@@ -11,6 +11,7 @@
 mod architecture;
 mod backups;
 mod cli;
+mod cli_answers;
 mod cli_demo;
 mod cli_hostile;
 mod cli_pointers;
@@ -23,6 +24,7 @@ mod golden;
 mod hidden;
 mod http;
 mod http_access;
+mod http_answers;
 mod http_attacks;
 mod http_input;
 mod http_journey;

@@ -3,6 +3,7 @@
 use super::sight::Sight;
 use crate::model::{AuditEvent, Digest, KeyId, Refusal};
 use crate::rules::access::Caller;
+use crate::rules::policy;
 use crate::server::extract::{Asked, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -13,7 +14,7 @@ use axum::extract::State;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// How often the trail is read for one page.
+/// How often the trail is read for one page; a page that finds less than it may hold says where to go on.
 const MOST_READS: usize = 50;
 
 /// GET /v1/audit, ascending by seq.
@@ -22,6 +23,7 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
     let cursor: Option<u64> = pages::after(ask.cursor.as_deref())?;
     let backwards = ask.before.is_some();
     let most = u32::try_from(limit).unwrap_or(pages::MOST);
+    let place = Place { environment: ask.environment, namespace: ask.namespace };
     let filter = AuditFilter {
         after: ask.after.unwrap_or(0).max(cursor.unwrap_or(0)),
         before: ask.before,
@@ -33,27 +35,41 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         direction: if backwards { Direction::Newest } else { Direction::Oldest },
         limit: if backwards { most } else { most + 1 },
     };
-    let filtered = filter.subject.is_some() || filter.actor.is_some() || filter.action.is_some();
+    let filtered = filter.subject.is_some() || filter.actor.is_some() || filter.action.is_some() || place.asks();
     let mut sight = Sight::begin(&registry, caller).await?;
-    let events = collect(&mut sight, filter, filtered).await?;
-    Ok(shown(&pages::page(events, limit, |event| event.seq)))
+    let (events, go_on) =
+        collect(&mut sight, filter, &Sought { filtered, place, wanted: most as usize + usize::from(!backwards) }).await?;
+    let mut page = pages::page(events, limit, |event| event.seq);
+    if page.next_cursor.is_none() && !backwards {
+        page.next_cursor = go_on.and_then(|seq| pages::cursor(&seq));
+    }
+    Ok(shown(&page))
 }
 
-/// Reads a page in ascending order. A filter would tell what a withheld body says, so those are left out then, and a page may
-/// take several reads, but no more than [`MOST_READS`].
-async fn collect(sight: &mut Sight, mut filter: AuditFilter, filtered: bool) -> Result<Vec<AuditEvent>, Refusal> {
-    let wanted = filter.limit as usize;
-    let mut events: Vec<AuditEvent> = Vec::new();
-    for _ in 0..MOST_READS {
+/// What a page holds beside the filter of its rows.
+struct Sought {
+    /// Whether a filter would tell what a withheld body says, so that those are left out.
+    filtered: bool,
+    place: Place,
+    wanted: usize,
+}
+
+/// Reads a page in ascending order. It may take several reads, but no more than [`MOST_READS`]; then also after which event to go on.
+async fn collect(sight: &mut Sight, mut filter: AuditFilter, sought: &Sought) -> Result<(Vec<AuditEvent>, Option<u64>), Refusal> {
+    if sought.place.asks() {
+        filter.limit = pages::MOST;
+    }
+    let (mut events, mut go_on): (Vec<AuditEvent>, _) = (Vec::new(), None);
+    for read in 1..=MOST_READS {
         let found = sight.conn().audit_list(&filter).await?;
         let (Some(first), Some(last)) = (found.first().map(|event| event.seq), found.last().map(|event| event.seq)) else {
             break;
         };
-        let whole = found.len() >= wanted;
+        let whole = found.len() >= filter.limit as usize;
         let mut kept = Vec::with_capacity(found.len());
         for event in found {
             let event = redacted(sight, event).await?;
-            if !(filtered && event.redacted) {
+            if !(sought.filtered && event.redacted) && sought.place.fits(sight, &event).await? {
                 kept.push(event);
             }
         }
@@ -65,17 +81,42 @@ async fn collect(sight: &mut Sight, mut filter: AuditFilter, filtered: bool) -> 
             events.append(&mut kept);
             filter.after = last;
         }
-        if !whole || events.len() >= wanted {
+        if !whole || events.len() >= sought.wanted {
             break;
         }
+        go_on = (read == MOST_READS).then_some(last);
     }
-    let surplus = events.len().saturating_sub(wanted);
+    let surplus = events.len().saturating_sub(sought.wanted);
     if filter.direction == Direction::Newest {
         events.drain(..surplus);
     } else {
-        events.truncate(wanted);
+        events.truncate(sought.wanted);
     }
-    Ok(events)
+    Ok((events, go_on))
+}
+
+/// Where the events of a page happened.
+struct Place {
+    environment: Option<String>,
+    namespace: Option<String>,
+}
+
+impl Place {
+    fn asks(&self) -> bool {
+        self.environment.is_some() || self.namespace.is_some()
+    }
+
+    async fn fits(&self, sight: &mut Sight, event: &AuditEvent) -> Result<bool, Refusal> {
+        let Some(body) = &event.body else { return Ok(!self.asks()) };
+        if let Some(environment) = &self.environment
+            && body.detail.get("environment").and_then(serde_json::Value::as_str) != Some(environment)
+        {
+            return Ok(false);
+        }
+        let Some(pattern) = &self.namespace else { return Ok(true) };
+        let key = subject_key(&mut sight.conn(), &body.subject.0).await?;
+        Ok(key.is_some_and(|key| policy::matches(pattern, key.as_str())))
+    }
 }
 
 /// GET /v1/audit/head

@@ -1,13 +1,13 @@
 //! Keys and their history.
 
 use super::sight::Sight;
-use super::versions::rows;
-use crate::model::{ConfigKey, EnvironmentPointer, KeyId};
+use super::versions::{record, rows};
+use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Refusal};
 use crate::rules::access::Caller;
 use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Servable, Snapshot};
 use crate::storage::{KeyFilter, KeyPattern, KeySummary, PromotionFilter};
 use crate::wire::keys::{self, KeyHistory, KeyRow, ListKeys};
 use crate::workflow::{CreateKey, Registry, UpdateKey};
@@ -26,22 +26,93 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         after: pages::after(ask.cursor.as_deref())?,
         limit: pages::MOST,
     };
+    let serving = Serving::of(&ask)?;
     let mut sight = Sight::begin(&registry, caller).await?;
     let mut items = Vec::new();
     // What the caller may not see is left out, so a page may take several reads.
     while items.len() <= limit {
-        filter.limit = u32::try_from(limit + 1).unwrap_or(pages::MOST);
+        filter.limit = if serving.asks() { pages::MOST } else { u32::try_from(limit + 1).unwrap_or(pages::MOST) };
         let found = sight.conn().key_list(&filter).await?;
         let Some(last) = found.last() else { break };
         filter.after = Some(last.key.key_id.clone());
-        let whole = found.len() > limit;
-        items.extend(found.into_iter().filter(|summary| sight.reads(&summary.key)));
+        let whole = found.len() >= filter.limit as usize;
+        let fits = |summary: &KeySummary| sight.reads(&summary.key) && serving.fits(&sight.snapshot, &summary.key);
+        items.extend(found.into_iter().filter(fits));
         if !whole {
             break;
         }
     }
     let rows = items.into_iter().map(|summary| row(&sight.snapshot, summary)).collect();
-    Ok(shown(&pages::page(rows, limit, |row: &KeyRow| row.key.key_id.clone())))
+    let page = pages::page(rows, limit, |row: &KeyRow| row.key.key_id.clone());
+    if serving.text.is_some() {
+        // That a text stands in it is a read of it.
+        for row in page.items.iter().filter(|row| row.key.confidential) {
+            let digests: Vec<Digest> = serving.places(&sight.snapshot, &row.key).map(|served| served.digest).collect();
+            sight = record(&registry, sight, &row.key, &digests).await?;
+        }
+    }
+    Ok(shown(&page))
+}
+
+/// What a list asks of the contents that serve.
+struct Serving {
+    model_pin: Option<String>,
+    text: Option<String>,
+    environment: Option<Environment>,
+}
+
+impl Serving {
+    fn of(ask: &ListKeys) -> Result<Self, Refusal> {
+        let environment = ask
+            .environment
+            .as_deref()
+            .map(|name| name.parse().map_err(|why| Refusal::invalid("environment", format!("{name:?}: {why}"))));
+        let serving = Self { model_pin: ask.model_pin.clone(), text: ask.text.clone(), environment: environment.transpose()? };
+        if serving.environment.is_some() && !serving.asks() {
+            return Err(
+                Refusal::invalid("environment", "goes with `model_pin` or `text`").hint("/v1/pointers lists an environment")
+            );
+        }
+        if serving.text.as_ref().is_some_and(String::is_empty) {
+            return Err(Refusal::invalid("text", "is empty"));
+        }
+        Ok(serving)
+    }
+
+    fn asks(&self) -> bool {
+        self.model_pin.is_some() || self.text.is_some()
+    }
+
+    fn fits(&self, snapshot: &Snapshot, key: &ConfigKey) -> bool {
+        !self.asks() || self.places(snapshot, key).next().is_some()
+    }
+
+    /// The contents of the key that serve there, to whomever, and are as asked.
+    fn places<'a>(&'a self, snapshot: &'a Snapshot, key: &'a ConfigKey) -> impl Iterator<Item = &'a Servable> {
+        let pointers = snapshot.pointers_of(&key.key_id);
+        let here = pointers.filter(|pointer| self.environment.as_ref().is_none_or(|named| *named == pointer.environment));
+        let named = here.flat_map(|pointer| {
+            if pointer.killed { [key.safe_default_digest, None] } else { [Some(pointer.digest), pointer.baseline_digest] }
+        });
+        let served = named.flatten().filter_map(|digest| snapshot.servable(&key.key_id, &digest));
+        served.filter(|served| {
+            let pin = self.model_pin.as_ref().is_none_or(|pin| served.content.model_pin.as_ref() == Some(pin));
+            pin && self.text.as_ref().is_none_or(|text| holds(served, text))
+        })
+    }
+}
+
+/// Whether a text stands in a string of the body or in a fragment.
+fn holds(served: &Servable, text: &str) -> bool {
+    fn within(value: &serde_json::Value, text: &str) -> bool {
+        match value {
+            serde_json::Value::String(string) => string.contains(text),
+            serde_json::Value::Array(items) => items.iter().any(|item| within(item, text)),
+            serde_json::Value::Object(members) => members.values().any(|member| within(member, text)),
+            _ => false,
+        }
+    }
+    within(&served.content.body, text) || served.fragments.values().any(|body| body.contains(text))
 }
 
 fn row(snapshot: &Snapshot, summary: KeySummary) -> KeyRow {

@@ -3,14 +3,14 @@
 use super::sight::Sight;
 use crate::model::{Environment, Promotion, PromotionState, Refusal, Timestamp};
 use crate::rules::access::Caller;
-use crate::server::extract::{Asked, Command, Names, NoQuery};
+use crate::server::extract::{Asked, Command, Names, NoQuery, Sent};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
 use crate::storage::PromotionFilter;
-use crate::wire::promotions::{self, ListPromotions, PromotionView, Rationale, Vote};
+use crate::wire::promotions::{self, AskPreview, ListPromotions, PromotionView, Rationale, Vote};
 use crate::workflow::{
     ApplyPromotion, CastVote, NotePromotion, OpenPromotion, Registry, RenewPromotion, ReviewPromotion, WithdrawPromotion, inbox,
-    view,
+    preview, view,
 };
 use axum::extract::State;
 use std::sync::Arc;
@@ -58,6 +58,13 @@ impl Concern {
             Self::Owed => view.mine.can_review || view.mine.owes_note || (view.promotion.missed && view.mine.opened),
         }
     }
+}
+
+/// POST /v1/promotions/preview: a read that sends what it asks about.
+pub async fn preview(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery, sent: Sent<AskPreview>) -> Answer {
+    let mut sight = Sight::begin(&registry, caller).await?;
+    let key = sight.key(&sent.value.key_id).await?;
+    Ok(shown(&preview::preview(&registry, &mut sight.conn(), &key, &sent.value).await?))
 }
 
 /// GET /v1/promotions, newest first.

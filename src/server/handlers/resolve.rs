@@ -1,13 +1,18 @@
-//! What a unit gets: answered from the snapshot, without a database, without a write.
+//! What a unit gets: answered from the snapshot, without a database, without a write. What one got earlier is read from history.
 
-use crate::model::{Environment, KeyId, Refusal};
+use super::sight::Sight;
+use super::versions::record;
+use crate::model::{Environment, KeyId, Refusal, Resolution};
+use crate::rules;
 use crate::rules::access::{Caller, Need, allowed, sees_unit_hash};
+use crate::rules::bucketing::unit_hash;
+use crate::rules::resolution::Facts;
 use crate::server::extract::{Names, NoQuery, Sent};
 use crate::server::middleware::internal;
-use crate::server::respond::{Answer, json};
-use crate::snapshot::Freshness;
-use crate::wire::pointers::Resolve;
-use crate::workflow::Registry;
+use crate::server::respond::{Answer, json, shown};
+use crate::snapshot::{Freshness, servable};
+use crate::wire::pointers::{AsOf, Resolve, ResolvedAsOf};
+use crate::workflow::{Registry, past};
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -36,6 +41,49 @@ pub async fn explain(
     sent: Sent<Resolve>,
 ) -> Answer {
     answer(&registry, &caller, &names, sent.value.unit.as_deref(), true)
+}
+
+/// POST /v1/environments/{environment}/resolve/{key}/as-of: from the database, explained.
+pub async fn as_of(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery, sent: Sent<AsOf>) -> Answer {
+    let (id, environment): (KeyId, Environment) = (names.get("key")?, names.get("environment")?);
+    let AsOf { seq, time, unit } = sent.value;
+    let mut sight = Sight::begin(&registry, caller).await?;
+    let key = sight.key(&id).await?;
+    let moment = past::moment(&mut sight.conn(), seq, time).await?;
+    let then = past::as_of(&mut sight.conn(), key, &environment, moment).await?.ok_or_else(Refusal::not_found)?;
+    let unit_hash = unit.map(|unit| unit_hash(&sight.snapshot.pepper().0, then.key.unit_type, &unit)).transpose()?;
+    let chosen = rules::resolution::resolve(&Facts {
+        key: &then.key,
+        pointer: &then.pointer,
+        quarantined: &|digest| then.quarantined.contains(digest),
+        unit_hash: unit_hash.as_deref(),
+        explain: true,
+    });
+    let mut sight = match &chosen.digest {
+        Some(digest) => record(&registry, sight, &then.key, &[*digest]).await?,
+        None => sight,
+    };
+    let served = match &chosen.digest {
+        Some(digest) => servable(&mut sight.conn(), digest).await?,
+        None => None,
+    };
+    let (content, fragments) = served.map(|served| (served.content, served.fragments)).unzip();
+    let resolution = Resolution {
+        key_id: id,
+        environment,
+        digest: chosen.digest,
+        reason: chosen.reason,
+        variant: None,
+        content,
+        fragments: fragments.unwrap_or_default(),
+        revision: then.pointer.revision,
+        killed: then.pointer.killed,
+        stale: false,
+        bucket: chosen.bucket,
+        unit_hash: unit_hash.filter(|_| sees_unit_hash(sight.snapshot.policy(), &sight.caller)),
+        steps: chosen.steps,
+    };
+    Ok(shown(&ResolvedAsOf { as_of: moment, resolution }))
 }
 
 fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str>, explained: bool) -> Answer {

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::wire::keys::{GateSign, Selector, VersionRow};
 use crate::wire::versions::{self, CreateVersion, Reason, Submit, VersionView};
 use crate::workflow::{
-    DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion,
+    DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion, past,
 };
 use axum::extract::State;
 use serde::Deserialize;
@@ -87,6 +87,14 @@ pub async fn show(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     Ok(shown(&view(&mut sight, version).await?))
 }
 
+/// GET /v1/versions/{digest}/served
+pub async fn served(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery) -> Answer {
+    let digest: Digest = names.get("digest")?;
+    let mut sight = Sight::begin(&registry, caller).await?;
+    let version = sight.version(&digest).await?;
+    Ok(shown(&past::served(&mut sight.conn(), version).await?))
+}
+
 /// GET /v1/keys/{key}/versions/{selector}
 pub async fn by_selector(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery) -> Answer {
     let key: KeyId = names.get("key")?;
@@ -100,7 +108,10 @@ pub async fn by_selector(State(registry): State<Arc<Registry>>, caller: Caller, 
 
 /// Records the read of confidential texts; what cannot be recorded is not shown. The read that is open is closed meanwhile: who
 /// waits for a second connection with one in hand can wait for ever.
-async fn record(registry: &Registry, sight: Sight, key: &ConfigKey, digests: &[Digest]) -> Result<Sight, Refusal> {
+///
+/// # Errors
+/// The database is away.
+pub async fn record(registry: &Registry, sight: Sight, key: &ConfigKey, digests: &[Digest]) -> Result<Sight, Refusal> {
     if !key.confidential {
         return Ok(sight);
     }

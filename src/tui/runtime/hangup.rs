@@ -1,6 +1,11 @@
 //! The line to the person breaks: the emulator is gone, and no SIGHUP says so because the terminal controls another session.
 //! Crossterm's reader takes the end of such a line for an empty read and tries again without end.
 
+/// Whether standard input is a terminal no more.
+pub(super) fn is_broken() -> bool {
+    !std::io::IsTerminal::is_terminal(&std::io::stdin())
+}
+
 /// Standard input, watched for its end.
 #[cfg(target_os = "linux")]
 pub(super) struct Line(Option<tokio::io::unix::AsyncFd<std::io::Stdin>>);

@@ -337,10 +337,12 @@ impl Loop {
 
 /// The next event of the terminal; never, while it is somebody else's.
 async fn next_event(input: &mut Option<EventStream>) -> Option<std::io::Result<crossterm::event::Event>> {
-    match input {
-        Some(input) => input.next().await,
-        None => std::future::pending().await,
-    }
+    let Some(input) = input else { return std::future::pending().await };
+    std::future::poll_fn(|cx| {
+        // Asked before each read: crossterm reads a line that has broken again and again, in whoever asks it.
+        if hangup::is_broken() { std::task::Poll::Ready(None) } else { input.poll_next_unpin(cx) }
+    })
+    .await
 }
 
 /// In a debug build F12 breaks the terminal on purpose where `COUNTERSIGN_FAULT=panic` says so: to see it restored.
