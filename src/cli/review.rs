@@ -40,6 +40,11 @@ pub struct Review {
 impl Inbox {
     pub async fn run(self, context: &Context) -> Done {
         let client = context.client()?;
+        context.out.list(&self.waiting(&client).await?, inbox_text)
+    }
+
+    /// What waits for the caller, or all that is open.
+    async fn waiting(self, client: &Client) -> Result<Vec<PromotionView>, Failure> {
         let me = || Some("me".to_owned());
         let open = ListPromotions {
             state: Some(PromotionState::Open.to_string()),
@@ -52,8 +57,32 @@ impl Inbox {
             let owed = ListPromotions { owed: me(), environment: self.env, ..ListPromotions::default() };
             waiting.extend(client.all_promotions(&owed).await?);
         }
-        context.out.list(&waiting, inbox_text)
+        Ok(waiting)
     }
+}
+
+/// The Inbox, then each change that waits for the caller, as plain text from top to bottom. What is confidential is named and
+/// not read: its reading would be recorded without having been asked for.
+pub async fn linear(context: &Context, client: &Client) -> Done {
+    let out = Output { color: false, ..context.out.clone() };
+    let waiting = Inbox { env: None, all: false }.waiting(client).await?;
+    out.text(&inbox_text(&out, &waiting))?;
+    for (number, view) in waiting.iter().enumerate() {
+        let p = &view.promotion;
+        let mut text = format!("\n{} of {}: {} {} in {}\n", number + 1, waiting.len(), p.act, p.key_id, p.environment);
+        if view.confidential {
+            let _ = write!(text, "confidential: `countersign review {}` shows it, and the reading is recorded", p.promotion_id);
+        } else {
+            text.push_str(&Shown::fetch(client, p.promotion_id).await?.text(&out, false));
+        }
+        if let Some(why) = &view.mine.approve_refused {
+            let _ = write!(text, "\nyou cannot approve it: {}", line(why));
+        } else if !view.mine.can_approve.is_empty() {
+            let _ = write!(text, "\nto approve: countersign approve {} --rationale WHY", p.promotion_id);
+        }
+        out.text(text.trim_end())?;
+    }
+    Ok(())
 }
 
 fn inbox_text(out: &Output, items: &[PromotionView]) -> String {

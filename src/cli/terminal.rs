@@ -12,15 +12,15 @@ pub struct Terminal {
     /// Look only: nothing can be sent
     #[arg(long, help_heading = "Terminal options")]
     pub read_only: bool,
-    /// ansi, dark, light, mono, or auto to ask the terminal
-    #[arg(long, value_name = "NAME", help_heading = "Terminal options")]
+    /// Print the Inbox and each change that waits, as plain text from top to bottom, for screen readers and logs
+    #[arg(long, help_heading = "Terminal options")]
+    pub linear: bool,
+    /// ansi, dark, light, mono, auto to ask the terminal, or a theme file
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Terminal options")]
     pub theme: Option<String>,
     /// default, vim, or a keymap file
     #[arg(long, value_name = "NAME|FILE", help_heading = "Terminal options")]
     pub keymap: Option<String>,
-    /// Record the session into a file
-    #[arg(long, value_name = "FILE", help_heading = "Terminal options")]
-    pub record: Option<PathBuf>,
 }
 
 impl Terminal {
@@ -50,14 +50,14 @@ impl Terminal {
 
     /// Opens the terminal on a registry; what it remembers goes under `data_dir`.
     pub async fn run(self, context: &Context, client: Client, data_dir: &Path) -> Done {
-        let theme = self.theme.or_else(|| context.config.theme.clone());
-        known_theme(theme.as_deref())?;
+        if self.linear {
+            return super::review::linear(context, &client).await;
+        }
         let mut options = TuiOptions::new(client);
         options.pins = Some(Pins::under(data_dir));
         options.data_dir = Some(data_dir.to_owned());
         options.read_only = self.read_only;
-        options.record = self.record;
-        options.theme = theme;
+        (options.theme, options.own_theme) = theme_options(context, self.theme.as_deref())?;
         options.keymaps = keymaps(context, self.keymap.as_deref())?;
         options.clock = context.clock.clone();
         let ended = tokio::task::spawn_blocking(move || tui::run(options)).await;
@@ -70,27 +70,51 @@ impl Terminal {
             Err(error @ TuiError::Keymap { .. }) => {
                 Err(Failure::usage(error.to_string()).hint("`countersign keymap check FILE` names every fault"))
             }
+            Err(error @ TuiError::Theme { .. }) => {
+                Err(Failure::usage(error.to_string()).hint("`countersign theme check FILE` names every fault"))
+            }
             Err(error) => Err(Failure::failed(error.to_string())),
         }
     }
 }
 
-fn known_theme(name: Option<&str>) -> Done {
-    let Some(name) = name.filter(|name| *name != "auto" && theme::names().all(|known| known != *name)) else { return Ok(()) };
+/// The name of a theme, and the file of one that is not built in, with its text.
+type Themes = (Option<String>, Option<(String, String)>);
+
+/// The theme: a built-in one, `auto`, or a file.
+fn theme_options(context: &Context, flag: Option<&str>) -> Result<Themes, Failure> {
+    let Some(name) = flag.or(context.config.theme.as_deref()) else { return Ok((None, None)) };
+    if name == "auto" || theme::names().any(|known| known == name) {
+        return Ok((Some(name.to_owned()), None));
+    }
     let known: Vec<&str> = theme::names().collect();
-    Err(Failure::usage(format!("there is no theme {name:?}")).hint(format!("there are {}, and auto", known.join(", "))))
+    let found = file(context, flag.is_some(), name, "themes")
+        .map_err(|failure| failure.hint(format!("there are {}, auto, and files", known.join(", "))))?;
+    Ok((None, Some(found)))
 }
 
-/// The keymap that is merged over the default one: `vim`, or a file. A file that the settings name stands beside them.
+/// A file that a flag names, or that the settings name: that one stands beside them, or in `folder` there, where `.toml` may be
+/// left out. Its name and text.
+fn file(context: &Context, given: bool, name: &str, folder: &str) -> Result<(String, String), Failure> {
+    let beside = &context.paths.config_dir;
+    let inside = [beside.join(name), beside.join(folder).join(name), beside.join(folder).join(format!("{name}.toml"))];
+    let given = given.then(|| PathBuf::from(name));
+    let path = given
+        .into_iter()
+        .chain(inside.clone())
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| if name.contains('/') { PathBuf::from(name) } else { inside[0].clone() });
+    let source =
+        std::fs::read_to_string(&path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display())))?;
+    Ok((name.to_owned(), source))
+}
+
+/// The keymap that is merged over the default one: `vim`, or a file.
 fn keymaps(context: &Context, flag: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
     let configured = context.config.keymap.as_deref();
-    let file = match flag.or(configured) {
-        None | Some("default") => return Ok(Vec::new()),
-        Some("vim") => return Ok(vec![("vim".into(), keymap::VIM.into())]),
-        Some(file) => file,
-    };
-    let path = if flag.is_some() { PathBuf::from(file) } else { context.paths.config_dir.join(file) };
-    let source = std::fs::read_to_string(&path)
-        .map_err(|error| Failure::usage(format!("failed to read the keymap {}: {error}", path.display())))?;
-    Ok(vec![(file.into(), source)])
+    match flag.or(configured) {
+        None | Some("default") => Ok(Vec::new()),
+        Some("vim") => Ok(vec![("vim".into(), keymap::VIM.into())]),
+        Some(name) => Ok(vec![file(context, flag.is_some(), name, "keymaps")?]),
+    }
 }

@@ -28,7 +28,7 @@ pub use oidc::{DeviceCode, Keeper, Renewing, device_login};
 pub use pins::{Pin, Pins};
 pub use stream::{Followed, follow};
 pub use transport::{Client, ClientOptions, Download, init_tls};
-pub use verify::{Contact, Verified, VerifyError, contact, verify_all};
+pub use verify::{Contact, Verified, VerifyError, contact, verify_all, verify_from};
 
 /// What every call gives back.
 pub type Answer<T> = Result<T, ClientError>;

@@ -180,6 +180,33 @@ pub async fn verify_all(
     Ok(Verified { events: head.seq, head, seen_before: pinned.map(|pin| pin.head.seq) })
 }
 
+/// Verifies from event `from` to the end, also against what this machine saw before; what came before it is taken as it states
+/// it. Gives the newest event. From #1 on it is [`verify_all`].
+///
+/// # Errors
+/// As [`verify_all`].
+pub async fn verify_from(client: &Client, pins: Option<&Pins>, from: u64) -> Result<ChainHead, VerifyError> {
+    if from <= 1 {
+        return Ok(verify_all(client, pins, |_, _| Ok(())).await?.head);
+    }
+    let pinned = match pins {
+        Some(pins) => pins.get(client.base_url())?,
+        None => None,
+    };
+    let stated = client.audit_head().await?;
+    let Some(event) = event_at(client, from).await?.filter(|event| event.seq == from) else {
+        return Err(broken(from, "this event is missing".into()));
+    };
+    let first = alone(&event)?;
+    as_pinned(pinned.as_ref(), &first)?;
+    let head = to_the_end(client, first, |at| as_pinned(pinned.as_ref(), at)).await?;
+    let seen = pinned.map_or(0, |pin| pin.head.seq).max(stated.seq);
+    if head.seq < seen {
+        return Err(broken(head.seq + 1, format!("events up to #{seen} were stated or seen before; from here on they are gone")));
+    }
+    Ok(head)
+}
+
 /// An event that was pinned must be the same now.
 fn as_pinned(pinned: Option<&Pin>, at: &ChainHead) -> Result<(), VerifyError> {
     let Some(pin) = pinned else { return Ok(()) };

@@ -19,6 +19,8 @@ pub enum Scope {
     Rollouts,
     /// The audit trail.
     Audit,
+    /// Rows of a list.
+    Select,
     /// The menu behind `!`.
     Danger,
     /// The menu behind `y`.
@@ -35,6 +37,7 @@ impl Scope {
         Self::History,
         Self::Rollouts,
         Self::Audit,
+        Self::Select,
         Self::Danger,
         Self::Copy,
     ];
@@ -48,6 +51,7 @@ impl Scope {
             Self::History => "history",
             Self::Rollouts => "rollouts",
             Self::Audit => "audit",
+            Self::Select => "select",
             Self::Danger => "danger",
             Self::Copy => "copy",
         }
@@ -62,6 +66,7 @@ impl Scope {
             Self::History => "History of a key",
             Self::Rollouts => "Rollouts",
             Self::Audit => "Audit",
+            Self::Select => "Rows of Inbox, Keys and Rollouts",
             Self::Danger => "Danger (after !)",
             Self::Copy => "Copy (after y)",
         }
@@ -137,6 +142,7 @@ catalogue! {
     Zoom "zoom" Global Look "zoom" "Give the focused pane the whole body.";
     InsertNewer "insert-newer" Global Look "insert newer" "Insert the rows that wait.";
     Copy "copy" Global Look "copy" "Copy something of this row.";
+    Reveal "reveal" Global Small "reveal" "Show the content of a confidential key until you leave; each reading is recorded.";
     Danger "danger" Global Look "danger" "The acts that change what is served.";
 
     InboxOpen "inbox-open" Inbox Look "review" "Open the change.";
@@ -174,7 +180,6 @@ catalogue! {
     ReviewEffective "review-effective" Review Look "effective" "Show the text with its fragments expanded.";
 
     KeysOpen "keys-open" Keys Look "open" "Open the key's history, or the folder.";
-    KeysFold "keys-fold" Keys Look "fold" "Open or close the folder.";
     KeysDraft "keys-draft" Keys Small "new draft" "Write a new version.";
     KeysSort "keys-sort" Keys Look "sort" "Sort by name, or by last change.";
 
@@ -193,7 +198,11 @@ catalogue! {
 
     AuditOpen "audit-open" Audit Look "record" "Show the whole event.";
     AuditPause "audit-pause" Audit Look "pause" "Stop following, or follow again.";
-    AuditVerify "audit-verify" Audit Look "verify" "Verify the chain from here.";
+    AuditVerify "audit-verify" Audit Look "verify" "Verify the chain from the event under the cursor on; while the newest is followed: all of it.";
+
+    SelectMark "select-mark" Select Look "mark" "Mark the row, or not: an act then asks once for all that are marked; on a folder: open or close it.";
+    SelectRange "select-range" Select Look "mark range" "Mark from the row that was marked last to this one.";
+    SelectAll "select-all" Select Look "mark all" "Mark every row that the filter leaves, or none; esc unmarks too.";
 
     DangerPromote "danger-promote" Danger Typed "promote" "Apply the open promotion.";
     DangerRollback "danger-rollback" Danger Typed "roll back" "Go back to what served before.";

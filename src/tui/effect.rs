@@ -74,10 +74,12 @@ pub(crate) enum Query {
     Pointers(ListPointers),
     /// A pointer, the key's history and its open promotions: what a dialog pins, in one.
     Facts(KeyId, Environment),
+    /// Some of these, one after the other: what a dialog about many rows pins.
+    Several(Vec<Query>),
     /// Audit events.
     Events(ListAudit),
-    /// Verify the whole chain, also against what this machine saw before.
-    Verify,
+    /// Verify the chain from this event on, also against what this machine saw before.
+    Verify(u64),
 }
 
 /// The Inbox's lists.
@@ -125,10 +127,12 @@ pub(crate) enum Answer {
     Pointers(Vec<PointerView>),
     /// See [`Query::Facts`].
     Facts(Box<Facts>),
+    /// See [`Query::Several`]: in the same order.
+    Several(Vec<Result<Answer, Failure>>),
     /// See [`Query::Events`].
     Events(Page<AuditEvent>),
-    /// See [`Query::Verify`]: the chain holds up to this head.
-    Verified(crate::model::ChainHead),
+    /// See [`Query::Verify`]: the chain holds from this event up to this head.
+    Verified(u64, crate::model::ChainHead),
     /// See [`Query::Verify`]: it does not.
     Broken {
         /// The first bad number.

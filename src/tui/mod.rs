@@ -18,7 +18,6 @@ pub(crate) mod look;
 pub(crate) mod msg;
 pub(crate) mod nearness;
 pub(crate) mod overlays;
-pub(crate) mod recorder;
 pub(crate) mod rooms;
 pub(crate) mod runtime;
 pub mod secret;
@@ -55,10 +54,10 @@ pub struct TuiOptions {
     pub read_only: bool,
     /// A theme's name, or `auto` to ask the terminal for its background; `ansi` unless given, `mono` under NO_COLOR.
     pub theme: Option<String>,
+    /// A theme of the person's own as TOML, with its name; it is taken unless `theme` names another.
+    pub own_theme: Option<(String, String)>,
     /// Keymaps as TOML, merged over the default one after the other, with the name that faults are reported under.
     pub keymaps: Vec<(String, String)>,
-    /// Record what happens into this file.
-    pub record: Option<PathBuf>,
     /// Wall time and randomness.
     pub clock: Clock,
 }
@@ -72,8 +71,8 @@ impl TuiOptions {
             data_dir: None,
             read_only: false,
             theme: None,
+            own_theme: None,
             keymaps: Vec::new(),
-            record: None,
             clock: Clock::System,
         }
     }
@@ -88,6 +87,14 @@ pub enum TuiError {
     /// A keymap has faults.
     #[error("keymap {name}: {faults}")]
     Keymap {
+        /// Which.
+        name: String,
+        /// Each with its line.
+        faults: String,
+    },
+    /// A theme has faults.
+    #[error("theme {name}: {faults}")]
+    Theme {
         /// Which.
         name: String,
         /// Each with its line.
@@ -112,8 +119,9 @@ pub fn run(options: TuiOptions) -> Result<End, TuiError> {
         return Err(TuiError::Unfit(why));
     }
     let keymap = read_keymaps(&options.keymaps)?;
+    let own = options.own_theme.as_ref().map(|(name, source)| read_theme(name, source)).transpose()?;
     term::hook_panics();
-    let thread = std::thread::Builder::new().name(term::THREAD.into()).spawn(move || open(options, keymap, &facts))?;
+    let thread = std::thread::Builder::new().name(term::THREAD.into()).spawn(move || open(options, keymap, own, &facts))?;
     thread.join().unwrap_or(Err(TuiError::Panicked))
 }
 
@@ -128,12 +136,20 @@ fn read_keymaps(sources: &[(String, String)]) -> Result<Keymap, TuiError> {
     Ok(keymap)
 }
 
-fn open(options: TuiOptions, keymap: Keymap, facts: &term::Facts) -> Result<End, TuiError> {
+fn read_theme(name: &str, source: &str) -> Result<theme::Theme, TuiError> {
+    theme::Theme::read(name, source).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        TuiError::Theme { name: name.to_owned(), faults: faults.join("; ") }
+    })
+}
+
+fn open(options: TuiOptions, keymap: Keymap, own: Option<theme::Theme>, facts: &term::Facts) -> Result<End, TuiError> {
     // The theme decides about colour; crossterm's own NO_COLOR would reset reverse video.
     crossterm::style::force_color_output(true);
     let theme = match options.theme.as_deref() {
         Some("auto") if !facts.no_color => term::background(|name| std::env::var(name).ok()).to_owned(),
         Some(theme) if theme != "auto" => theme.to_owned(),
+        None if own.is_some() => own.as_ref().map(|own| own.name.clone()).unwrap_or_default(),
         _ if facts.no_color => "mono".to_owned(),
         _ => "ansi".to_owned(),
     };
@@ -147,12 +163,13 @@ fn open(options: TuiOptions, keymap: Keymap, facts: &term::Facts) -> Result<End,
     options.client.base_url().clone_into(&mut state.session.server);
     state.session.read_only = options.read_only;
     state.screen.theme = theme;
+    state.screen.own_theme = own.as_ref().map(|own| own.name.clone());
     state.screen.ascii = facts.ascii();
     state.screen.offset = local_offset(&options.clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name(term::THREAD).enable_all().build()?;
     term::enter(facts)?;
     let _entered = term::Entered;
-    let end = runtime.block_on(runtime::run(options, state, drafts, facts));
+    let end = runtime.block_on(runtime::run(options, state, drafts, own, facts));
     // Requests that hang must not hold up the way out.
     runtime.shutdown_background();
     end

@@ -61,6 +61,8 @@ pub(crate) enum Msg {
     Went(Place),
     /// Something to say in the status line.
     Said(Notice),
+    /// An act on the marked rows is over: they are marked no longer.
+    Settled,
 }
 
 /// What the stream says. The runtime makes it of the client's own type.
@@ -175,8 +177,10 @@ pub(crate) struct DialogRequest {
     pub(crate) filled: Filled,
     /// What Review saw: only then can be approved.
     pub(crate) seen: Option<Seen>,
-    /// More keys, for bulk.
+    /// More keys, for a kill of many.
     pub(crate) more: Vec<KeyId>,
+    /// One request a row, where the act is for many rows.
+    pub(crate) set: Vec<DialogRequest>,
     /// For a comment: the hash of the paragraph that it hangs on.
     pub(crate) anchor: Option<Digest>,
     /// For a comment: what it answers.
@@ -197,6 +201,7 @@ impl DialogRequest {
             filled: Filled::default(),
             seen: None,
             more: Vec::new(),
+            set: Vec::new(),
             anchor: None,
             reply_to: None,
             ticket: None,
@@ -275,6 +280,13 @@ pub(crate) enum DialogKind {
     Submit,
     /// An act whose answer never came: send it again?
     Unanswered,
+}
+
+impl DialogKind {
+    /// Whether it writes versions: that is for one key at a time, whatever is marked.
+    pub(crate) fn is_writing(self) -> bool {
+        matches!(self, Self::Draft | Self::Submit | Self::Open | Self::Unanswered)
+    }
 }
 
 /// Something for the status line.

@@ -1,13 +1,14 @@
 //! The root state: what the terminal knows and where the person is. Knows no terminal library.
 
-use super::effect::{Effect, Query, Slot};
+use super::effect::{Answer, Effect, Query, Slot};
 use super::keymap::{Key, Keymap};
-use super::msg::{DialogRequest, Notice, NoticeKind};
+use super::msg::{DialogKind, DialogRequest, Notice, NoticeKind};
 use super::{dialogs, overlays, rooms};
 use crate::model::{ChainHead, Digest, Environment, KeyId, Timestamp};
 use crate::wire::people::Me;
 use crate::wire::promotions::PromotionView;
 use crate::wire::world::World;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -129,9 +130,43 @@ pub(crate) struct Session {
     pub(crate) world: Option<World>,
     /// Whether nothing may be changed from here.
     pub(crate) read_only: bool,
+    /// Confidential keys whose content the person has not asked for: it is not fetched.
+    pub(crate) closed: BTreeSet<KeyId>,
+    /// Confidential keys whose content the person asked to see.
+    pub(crate) revealed: BTreeSet<KeyId>,
 }
 
 impl Session {
+    /// Whether the content of a key stays closed until the person asks for it.
+    pub(crate) fn is_closed(&self, key: &KeyId) -> bool {
+        self.closed.contains(key)
+    }
+
+    /// Notes which keys an answer calls confidential, before any room sees it.
+    pub(crate) fn learn(&mut self, answer: &Answer) {
+        let of_views = |views: &[PromotionView]| -> Vec<KeyId> {
+            views.iter().filter(|view| view.confidential).map(|view| view.promotion.key_id.clone()).collect()
+        };
+        let found = match answer {
+            Answer::Inbox(lists) => [of_views(&lists.waiting), of_views(&lists.owed), of_views(&lists.others)].concat(),
+            Answer::Promotions(views) => of_views(views),
+            Answer::Promotion(view) => of_views(std::slice::from_ref(view)),
+            Answer::Keys(rows) => rows.iter().filter(|row| row.confidential).map(|row| row.key.clone()).collect(),
+            Answer::History(history) if history.key.confidential => vec![history.key.key_id.clone()],
+            _ => Vec::new(),
+        };
+        self.closed.extend(found.into_iter().filter(|key| !self.revealed.contains(key)));
+    }
+
+    /// Opens the content of a key until the terminal is left; whether it was closed.
+    pub(crate) fn reveal(&mut self, key: &KeyId) -> bool {
+        let was = self.closed.remove(key);
+        if was {
+            self.revealed.insert(key.clone());
+        }
+        was
+    }
+
     /// Whether the policy protects an environment (for rows that do not say so themselves).
     pub(crate) fn is_protected(&self, environment: &Environment) -> bool {
         self.world.as_ref().is_some_and(|w| w.environments.iter().any(|e| e.name == environment.as_str() && e.protected))
@@ -218,6 +253,8 @@ pub(crate) struct Screen {
     pub(crate) height: u16,
     /// Name of the theme.
     pub(crate) theme: String,
+    /// Name of the person's own theme.
+    pub(crate) own_theme: Option<String>,
     /// Whether only ASCII signs are drawn.
     pub(crate) ascii: bool,
     /// Whether the audit dock is shown.
@@ -242,6 +279,7 @@ impl Default for Screen {
             width: 80,
             height: 24,
             theme: "ansi".into(),
+            own_theme: None,
             ascii: false,
             dock: true,
             preview: true,
@@ -419,8 +457,8 @@ pub(crate) struct Subject {
     pub(crate) digest: Option<Digest>,
     /// Its rationale.
     pub(crate) rationale: Option<String>,
-    /// Keys that are marked.
-    pub(crate) marked: Vec<KeyId>,
+    /// What the marked rows are about, where some are.
+    pub(crate) marked: Vec<Subject>,
     /// What Review saw.
     pub(crate) seen: Option<super::msg::Seen>,
 }
@@ -438,13 +476,22 @@ impl Subject {
         })
     }
     /// A dialog about this.
-    pub(crate) fn dialog(&self, kind: super::msg::DialogKind) -> Option<DialogRequest> {
+    pub(crate) fn dialog(&self, kind: DialogKind) -> Option<DialogRequest> {
+        if let ([only], false) = (self.marked.as_slice(), kind.is_writing()) {
+            return only.dialog(kind);
+        }
         let mut request = DialogRequest::new(kind, self.key.clone()?);
         request.environment.clone_from(&self.environment);
         request.promotion.clone_from(&self.promotion);
         request.digest = self.digest;
         request.seen.clone_from(&self.seen);
-        request.more.clone_from(&self.marked);
+        if kind == DialogKind::Kill {
+            // One kill is for one environment: that of the row under the cursor.
+            let same = |row: &&Self| row.environment.is_none() || row.environment == self.environment;
+            request.more = self.marked.iter().filter(same).filter_map(|row| row.key.clone()).collect();
+        } else if !kind.is_writing() {
+            request.set = self.marked.iter().filter_map(|row| row.dialog(kind)).collect();
+        }
         Some(request)
     }
 }

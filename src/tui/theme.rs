@@ -68,10 +68,12 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("mono", include_str!("../../themes/mono.toml")),
 ];
 
-/// The name of the built-in theme after `name`.
-pub fn next(name: &str) -> &'static str {
-    let at = BUILT_IN.iter().position(|(n, _)| *n == name).map_or(0, |at| at + 1);
-    BUILT_IN[at % BUILT_IN.len()].0
+/// The name of the theme after `name`: the built-in ones in a ring, with the person's own, where there is one.
+pub fn next<'n>(name: &str, own: Option<&'n str>) -> &'n str {
+    let built_in = names().map(|known| -> &'n str { known });
+    let ring: Vec<&'n str> = built_in.chain(own).collect();
+    let at = ring.iter().position(|known| *known == name).map_or(0, |at| at + 1);
+    ring[at % ring.len()]
 }
 
 /// Names of the built-in themes.
@@ -271,7 +273,9 @@ mod tests {
 
     #[test]
     fn the_themes_follow_each_other_in_a_ring() {
-        let walk: Vec<&str> = std::iter::successors(Some("ansi"), |n| Some(next(n))).take(5).collect();
+        let walk: Vec<&str> = std::iter::successors(Some("ansi"), |n| Some(next(n, None))).take(5).collect();
         assert_eq!(walk, ["ansi", "dark", "light", "mono", "ansi"]);
+        let walk: Vec<&str> = std::iter::successors(Some("mine"), |n| Some(next(n, Some("mine")))).take(6).collect();
+        assert_eq!(walk, ["mine", "ansi", "dark", "light", "mono", "mine"]);
     }
 }

@@ -97,6 +97,7 @@ fn one(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.notices.say(notice, now.wall);
             Vec::new()
         }
+        Msg::Settled => to_room(state, &msg, now),
     });
     if state.modal.is_none() {
         let mut desk = std::mem::take(&mut state.desk);
@@ -166,7 +167,7 @@ fn menu(state: &mut State, scope: Scope, key: Key, now: Now) -> Vec<Effect> {
 }
 
 /// The scopes in which keys are looked up, the nearest first.
-pub(crate) fn scopes(state: &State) -> [Scope; 2] {
+pub(crate) fn scopes(state: &State) -> [Scope; 3] {
     let room = match state.room {
         Room::Inbox => Scope::Inbox,
         Room::Review(_) => Scope::Review,
@@ -174,7 +175,8 @@ pub(crate) fn scopes(state: &State) -> [Scope; 2] {
         Room::Rollouts => Scope::Rollouts,
         Room::Audit => Scope::Audit,
     };
-    [room, Scope::Global]
+    let rows = matches!(room, Scope::Inbox | Scope::Keys | Scope::Rollouts);
+    [room, if rows { Scope::Select } else { Scope::Global }, Scope::Global]
 }
 
 /// Whether a text field of the room has the keys.
@@ -249,7 +251,8 @@ fn act(state: &mut State, action: Action, now: Now) -> Vec<Effect> {
         Action::Danger => danger_menu(state),
         Action::Copy => open_modal(state, |_| Modal::Copy),
         Action::Theme => {
-            state.screen.theme = super::theme::next(&state.screen.theme).to_owned();
+            let next = super::theme::next(&state.screen.theme, state.screen.own_theme.as_deref()).to_owned();
+            state.screen.theme = next;
             vec![say(Notice::note(format!("theme {}", state.screen.theme)))]
         }
         Action::Dock => toggle(&mut state.screen.dock),
@@ -261,6 +264,7 @@ fn act(state: &mut State, action: Action, now: Now) -> Vec<Effect> {
         Action::Suspend => vec![Effect::Suspend],
         Action::Redraw => vec![Effect::Redraw],
         Action::Refetch => refetch(state, now),
+        Action::Reveal => reveal(state, now),
         _ if action.scope() == Scope::Danger => overlays::danger::chosen(state, action),
         _ if action.scope() == Scope::Copy => overlays::copy::chosen(state, action),
         _ => to_room(state, &Msg::Chosen(action), now),
@@ -312,18 +316,34 @@ fn back(state: &mut State, now: Now) -> Vec<Effect> {
     }
 }
 
+/// Shows what is confidential: only now its content is fetched, and the registry records that.
+fn reveal(state: &mut State, now: Now) -> Vec<Effect> {
+    let Some(key) = subject(state).key else {
+        return vec![say(Notice::note("move to a key first"))];
+    };
+    if !state.session.reveal(&key) {
+        return vec![say(Notice::note("nothing is hidden here"))];
+    }
+    let mut effects = vec![say(Notice::note(format!("{key} is shown until you leave; each reading is in the audit trail")))];
+    effects.extend(to_room(state, &Msg::Chosen(Action::Refetch), now));
+    effects
+}
+
 fn refetch(state: &mut State, now: Now) -> Vec<Effect> {
     let mut effects = vec![state.slots.load(Slot::Session, Query::Session)];
     effects.extend(to_room(state, &Msg::Chosen(Action::Refetch), now));
     effects
 }
 
-fn ask(state: &mut State, request: DialogRequest, now: Now) -> Vec<Effect> {
+fn ask(state: &mut State, mut request: DialogRequest, now: Now) -> Vec<Effect> {
     if matches!(state.modal, Some(Modal::Dialog(_))) {
         return Vec::new();
     }
     if state.session.read_only {
         return vec![say(Notice::error("this terminal is read-only: nothing can be changed from here"))];
+    }
+    for row in &mut request.set {
+        row.seen = row.promotion.as_ref().and_then(|view| state.review.seen_of(view)).or(row.seen.take());
     }
     let (dialog, effects) = Dialog::open(request, &mut cx!(state, now));
     state.screen.dialogs += u64::from(dialog.is_some());
@@ -440,9 +460,17 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
             effects.push(say(Notice::error(failure.text.clone())));
         }
     }
+    if let Ok(answer) = &answer {
+        state.session.learn(answer);
+    }
     match &answer {
-        Ok(Answer::Verified(head)) if !matches!(state.link.chain, Chain::Broken { .. }) => {
-            state.link.chain = Chain::Verified { from: 1, head: *head, first: false };
+        Ok(Answer::Verified(from, head)) if !matches!(state.link.chain, Chain::Broken { .. }) => {
+            // What was verified before ends where this ends: the earlier beginning counts.
+            let (from, first) = match &state.link.chain {
+                Chain::Verified { from: known, first, .. } if known < from => (*known, *first),
+                _ => (*from, false),
+            };
+            state.link.chain = Chain::Verified { from, head: *head, first };
         }
         Ok(Answer::Broken { seq, why }) => state.link.chain = Chain::Broken { seq: *seq, why: why.clone() },
         _ => {}

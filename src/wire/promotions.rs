@@ -107,6 +107,9 @@ pub struct Mine {
 /// A promotion with everything that a reviewer needs: list items and GET /v1/promotions/{id}.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromotionView {
+    /// Whether the key's content is confidential: reading it is recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confidential: bool,
     /// The row.
     #[serde(flatten)]
     pub promotion: Promotion,

@@ -41,6 +41,7 @@ pub async fn promotion(
         // A kill without safe default, or an environment that the policy no longer has: nothing is judged.
         return bare(conn, snapshot, caller, Bare { row, key, to, from, reach }).await;
     };
+    let confidential = key.confidential;
     let door = Door::of(row.act, &row.environment);
     let asked = Asked { door, key, environment: row.environment.clone(), to: to_version, promotion: Some(row.clone()) };
     let facts = gather(conn, snapshot.policy(), registry.clock.now(), asked).await?;
@@ -52,7 +53,20 @@ pub async fn promotion(
     let mut mine = mine(snapshot.policy(), caller, &facts, &readiness);
     mine.approved_before = approved_before.map(|(environment, at)| (environment.to_string(), at));
     let Facts { pointer, approvals, verdicts, hidden, .. } = facts;
-    Ok(PromotionView { promotion: row, to, from, rule, pointer, readiness, approvals, verdicts, hidden, mine, reach })
+    Ok(PromotionView {
+        confidential,
+        promotion: row,
+        to,
+        from,
+        rule,
+        pointer,
+        readiness,
+        approvals,
+        verdicts,
+        hidden,
+        mine,
+        reach,
+    })
 }
 
 struct Bare {
@@ -73,7 +87,21 @@ async fn bare(conn: &mut Conn<'_>, snapshot: &Snapshot, caller: &Caller, known: 
     let mut mine = Mine { opened: same_person(policy, &row.actor, &caller.actor), ..Mine::default() };
     owed(policy, caller, &key, &row, &approvals, &mut mine);
     let (readiness, verdicts, hidden) = (Readiness::default(), Vec::new(), Vec::new());
-    Ok(PromotionView { promotion: row, to, from, rule, pointer, readiness, approvals, verdicts, hidden, mine, reach })
+    let confidential = key.confidential;
+    Ok(PromotionView {
+        confidential,
+        promotion: row,
+        to,
+        from,
+        rule,
+        pointer,
+        readiness,
+        approvals,
+        verdicts,
+        hidden,
+        mine,
+        reach,
+    })
 }
 
 /// The rule of an environment that the policy does not have: nothing set.

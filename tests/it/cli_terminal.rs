@@ -88,3 +88,33 @@ fn a_followed_trail_tells_events_as_they_happen_until_it_is_left() {
     signal(folder.path(), "INT");
     pty.shows("shell: code 130");
 }
+
+#[test]
+fn what_waits_is_printed_from_top_to_bottom_for_screen_readers() {
+    let p = registry();
+    let said = p.words("ana", "--linear");
+    for words in [KEY, "1 of 1: promote", "[-five-]{+three+}", "to approve: countersign approve "] {
+        assert!(said.good().out.contains(words), "{words}: {}", said.out);
+    }
+    assert!(!said.out.contains('\u{1b}'));
+    assert!(p.words("dee", "--linear").good().out.contains("nothing waits for you"));
+}
+
+#[test]
+fn a_theme_of_ones_own_is_taken_from_its_file_and_its_faults_are_named() {
+    let p = registry();
+    let config = p.home.path().join("config");
+    std::fs::create_dir_all(config.join("themes")).unwrap();
+    std::fs::write(config.join("config.toml"), "theme = \"mine\"\n").unwrap();
+    std::fs::write(config.join("themes/mine.toml"), "inherits = \"dark\"\nwarning = \"bright-yellow bold\"\n").unwrap();
+    let mut pty = terminal(&p, "ana", 80, 24, &[]);
+    pty.shows("live").idle();
+    for theme in ["ansi", "dark", "light", "mono", "mine"] {
+        pty.send("T").shows(&format!("theme {theme}"));
+    }
+    let bad = p.home.path().join("bad.toml");
+    std::fs::write(&bad, "warnig = \"red\"\n").unwrap();
+    let mut pty = terminal(&p, "ana", 120, 24, &["--theme", bad.to_str().unwrap()]);
+    assert_eq!(pty.ends(), 2);
+    assert!(pty.screen().contains("did you mean `warning`"), "{}", pty.screen());
+}

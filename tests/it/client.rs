@@ -2,7 +2,7 @@
 
 use crate::support::proxy::{Mishap, Proxy};
 use crate::support::registry::{Served, token_of};
-use countersign::client::{Client, Followed, Pins, contact, follow, verify_all};
+use countersign::client::{Client, Followed, Pins, contact, follow, verify_all, verify_from};
 use countersign::model::AuditEvent;
 use futures_util::StreamExt as _;
 use std::time::Duration;
@@ -108,6 +108,9 @@ async fn the_head_is_remembered_and_another_registry_at_the_address_is_an_alarm(
     assert_eq!((again.first, again.from, again.head.seq), (false, first.from, first.head.seq + 1));
     let whole = verify_all(&ana, Some(&pins), |_, _| Ok(())).await.unwrap();
     assert_eq!((whole.events, whole.seen_before), (again.head.seq, Some(again.head.seq)));
+    assert_eq!(verify_from(&ana, Some(&pins), 2).await.unwrap(), whole.head);
+    let beyond = verify_from(&ana, Some(&pins), whole.events + 1).await.unwrap_err().to_string();
+    assert!(beyond.contains("this event is missing"), "{beyond}");
     assert_eq!(contact(&ana, Some(&pins)).await.unwrap().from, 1, "what was verified whole counts from #1");
     // The same address, another registry.
     let mut pin = pins.get(ana.base_url()).unwrap().unwrap();
@@ -116,6 +119,7 @@ async fn the_head_is_remembered_and_another_registry_at_the_address_is_an_alarm(
     pin.server = stranger.base_url().to_owned();
     pins.put(&pin).unwrap();
     for found in [
+        verify_from(&stranger, Some(&pins), 1).await.map(|_| ()).unwrap_err().to_string(),
         contact(&stranger, Some(&pins)).await.map(|_| ()).unwrap_err().to_string(),
         verify_all(&stranger, Some(&pins), |_, _| Ok(())).await.map(|_| ()).unwrap_err().to_string(),
     ] {

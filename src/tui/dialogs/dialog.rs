@@ -4,15 +4,17 @@ use super::arming::{Arming, Blocker, Moment, Read};
 use super::desk::Kept;
 use super::form::{Choice, Focus, Form};
 use super::known::{Known, said};
+use super::many::{self, Set};
 use super::sending::Stage;
+use super::sheet::Row;
 use super::spec::{self, Ask, Spec};
 use super::start::{draft_name, queries};
 use super::{approve, draft, open, pointer, wake_at};
 use crate::model::{Environment, Timestamp};
-use crate::tui::effect::{Effect, Failure, Slot};
+use crate::tui::effect::{Answer, Done, Effect, Failure, Receipt, Slot};
 use crate::tui::field::Field;
 use crate::tui::keymap::{Key, KeyCode, Press};
-use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg};
+use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg, Notice};
 use crate::tui::state::Cx;
 use std::time::Duration;
 
@@ -43,6 +45,10 @@ pub(crate) struct Dialog {
     pub(super) blocked: Vec<String>,
     /// How the attempts stand: stage, seconds, attempts.
     pub(super) trying: Option<(Stage, u64, u32)>,
+    /// The rows, where the act is for many.
+    pub(super) set: Option<Set>,
+    /// What became of each row: then there is nothing left but to look at it and leave.
+    pub(super) results: Option<Vec<Row>>,
     pub(super) now: Timestamp,
     pub(super) steady: Moment,
     wake: Option<Moment>,
@@ -80,6 +86,8 @@ impl Dialog {
             shown: Spec::default(),
             blocked: Vec::new(),
             trying: None,
+            set: None,
+            results: None,
             now: Timestamp::default(),
             steady: Moment::ZERO,
             wake: None,
@@ -98,6 +106,14 @@ impl Dialog {
                 Ok(answer) => self.read(answer, cx),
                 Err(failure) => self.unread = Some(failure.text.clone()),
             },
+            Msg::Sent { ticket, receipt } if self.set.is_some() => self.one_answered(*ticket, receipt, cx, &mut out),
+            Msg::Sent { receipt: Ok(Receipt { done: Done::Kills(outcomes), .. }), ticket }
+                if Some(*ticket) == self.ticket() && self.waiting =>
+            {
+                self.results = Some(many::kills(outcomes));
+                self.waiting = false;
+                out.effects.push(cx.desk.keep(&draft_name(&self.request, self.environment.as_ref()), None));
+            }
             Msg::Sent { ticket, receipt } if Some(*ticket) == self.ticket() && self.waiting => {
                 self.answered(receipt.as_ref().err(), cx, &mut out);
             }
@@ -105,8 +121,12 @@ impl Dialog {
             _ => {}
         }
         if out.close {
-            if let Some(ticket) = self.ticket() {
+            let of_rows = self.set.iter().flat_map(Set::under_way);
+            for ticket in self.ticket().into_iter().chain(of_rows) {
                 cx.desk.unwatch(ticket);
+            }
+            if self.results.is_some() || self.waiting && self.set.is_some() {
+                out.effects.push(Effect::Tell(Box::new(Msg::Settled)));
             }
             out.effects.extend([Effect::Cancel(Slot::Dialog), Effect::Cancel(Slot::DialogExtra)]);
         } else {
@@ -135,7 +155,17 @@ impl Dialog {
             desk: cx.desk,
             now: cx.now,
         };
-        self.shown = spec::of(&ask);
+        self.shown = match &mut self.set {
+            Some(set) => {
+                set.judge(&ask);
+                many::spec(set)
+            }
+            None => spec::of(&ask),
+        };
+        if let Some(results) = &self.results {
+            self.shown.rows.clone_from(results);
+            (self.shown.token, self.shown.blocked) = (None, Vec::new());
+        }
         let token = self.shown.token.as_ref().map(|token| token.text.clone());
         if self.arming.expected() != token.as_deref() {
             self.form.token = token.is_some();
@@ -193,7 +223,14 @@ impl Dialog {
     }
 
     /// Facts that were read: shown, pinned, compared with what was pinned.
-    fn read(&mut self, answer: &crate::tui::effect::Answer, cx: &Cx) {
+    fn read(&mut self, answer: &Answer, cx: &Cx) {
+        if let (Some(set), Answer::Several(answers)) = (&mut self.set, answer) {
+            set.read(answers);
+            self.unread = None;
+            let pin = set.pin();
+            self.arming.facts(cx.steady, pin, "the registry");
+            return;
+        }
         let first = self.known.version.is_none();
         if !self.known.take(answer) {
             return;
@@ -272,6 +309,12 @@ impl Dialog {
     }
 
     fn followed(&mut self, followed: &Followed) {
+        if let Some(set) = &self.set {
+            if !self.waiting && set.concerns(followed) {
+                self.arming.hurry("the registry");
+            }
+            return;
+        }
         match followed {
             Followed::Pointer(pointer) => {
                 let mine = pointer.key_id == self.request.key && Some(&pointer.environment) == self.environment.as_ref();
@@ -305,6 +348,15 @@ impl Dialog {
         }
         let pressed = key.press == Press::Down;
         let is_submit = (key.ctrl && key.code == KeyCode::Char('s')) || key.code == KeyCode::F(10);
+        if self.results.is_some() {
+            match key.code {
+                KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => out.close |= pressed,
+                KeyCode::PageDown | KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
+                KeyCode::PageUp | KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+                _ => {}
+            }
+            return;
+        }
         if key.code == KeyCode::Esc || (key.ctrl && key.code == KeyCode::Char('c')) {
             out.close |= pressed;
             return;
@@ -432,8 +484,17 @@ impl Dialog {
     }
 
     fn submit(&mut self, cx: &mut Cx, out: &mut Outcome) {
+        let reasoned = self.is_reasoned();
         // What was typed since the last frame counts.
         out.effects.extend(self.refresh(cx));
+        if let Some(set) = &mut self.set {
+            let ready = self.shown.blocked.is_empty() && self.shown.token.is_some();
+            if ready && self.arming.send(cx.steady, reasoned).is_some() {
+                self.waiting = true;
+                out.effects.extend(set.send(cx));
+            }
+            return;
+        }
         let Some(call) = self.shown.call.clone().filter(|_| self.shown.blocked.is_empty()) else { return };
         let Some(ticket) = self.arming.send(cx.steady, self.is_reasoned()) else { return };
         self.failure = None;
@@ -455,6 +516,21 @@ impl Dialog {
         };
         self.insists = kept.insists;
         out.effects.extend(cx.desk.send(kept, true, cx.steady));
+    }
+
+    /// One row of many is answered: the next goes out; after the last one each outcome is shown.
+    fn one_answered(&mut self, ticket: uuid::Uuid, receipt: &Result<Receipt, Failure>, cx: &mut Cx, out: &mut Outcome) {
+        let Some(set) = self.set.as_mut().filter(|_| self.waiting) else { return };
+        if !set.answered(ticket, receipt, cx.desk) {
+            return;
+        }
+        out.effects.extend(set.send(cx));
+        if set.is_over() {
+            self.waiting = false;
+            self.results = Some(many::rows(set));
+            out.effects.push(Effect::Tell(Box::new(Msg::Said(Notice::done(set.said(), None)))));
+            out.effects.push(cx.desk.keep(&draft_name(&self.request, None), None));
+        }
     }
 
     /// The desk has seen the answer already: it forgot the act, or keeps trying.

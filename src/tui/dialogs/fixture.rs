@@ -162,6 +162,7 @@ pub(crate) fn promotion() -> PromotionView {
     };
     row.statement = crate::rules::statement::Statement::of(&row).digest();
     PromotionView {
+        confidential: false,
         promotion: row,
         to: Some(version(5)),
         from: Some(version(4)),
@@ -211,7 +212,7 @@ impl Bench {
             groups: Vec::new(),
             roles: Vec::new(),
         };
-        let session = Session { server: "http://127.0.0.1:1".into(), me: Some(me), world: Some(world), read_only: false };
+        let session = Session { server: "http://127.0.0.1:1".into(), me: Some(me), world: Some(world), ..Session::default() };
         let link = Link { wire: Wire::Live, ..Link::default() };
         let (slots, desk) = (Slots::new([7; 16]), Desk::default());
         Self { session, link, slots, desk, steady: Duration::from_secs(100), dialog: None, effects: Vec::new() }

@@ -16,6 +16,9 @@ pub(crate) mod fixture;
 pub(crate) mod form;
 mod kill;
 pub(crate) mod known;
+mod many;
+#[cfg(test)]
+mod many_tests;
 mod open;
 mod pointer;
 mod promote;

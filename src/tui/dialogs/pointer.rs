@@ -9,12 +9,12 @@ use crate::tui::effect::Call;
 use crate::tui::msg::DialogKind;
 use crate::wire::pointers::{Act, Rollback, StepTo};
 
-/// The shares to which a rollout can be stepped, the next one first.
+/// The shares to which a rollout can be stepped, the next one first: up, a step of the plan is never left out.
 pub(super) fn shares(kind: DialogKind, known: &Known) -> Vec<BasisPoints> {
     let Some(now) = known.pointer() else { return Vec::new() };
     let plan = now.plan.iter().map(|step| step.0);
     match kind {
-        DialogKind::StepUp => plan.filter(|share| *share > now.rollout_pct).collect(),
+        DialogKind::StepUp => plan.filter(|share| *share > now.rollout_pct).take(1).collect(),
         DialogKind::StepDown => {
             let mut below: Vec<BasisPoints> = plan.filter(|share| *share < now.rollout_pct).collect();
             below.reverse();
@@ -137,15 +137,16 @@ fn rollback(ask: &Ask, now: &EnvironmentPointer, spec: &mut Spec) {
 fn step(ask: &Ask, now: &EnvironmentPointer, spec: &mut Spec) {
     let (key, place) = (ask.request.key.clone(), ask.place());
     let down = ask.request.kind == DialogKind::StepDown;
+    if now.killed {
+        spec.blocked.push("this pointer is killed: revive it (!v)".into());
+        return;
+    }
     let chosen = ask.form.choice.as_ref().and_then(|choice| choice.chosen());
     let Some(to) = chosen.and_then(|text| text.parse::<BasisPoints>().ok()) else {
         let end = if down { "the plan has no smaller share" } else { "the rollout is at the end of its plan" };
         spec.blocked.push(end.into());
         return;
     };
-    if now.killed {
-        spec.blocked.push("this pointer is killed: revive it (!v)".into());
-    }
     if now.held && !down {
         spec.blocked.push("this rollout is held: resume it first (!u)".into());
     }

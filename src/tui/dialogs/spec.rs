@@ -13,6 +13,7 @@ use crate::tui::theme::Role;
 use crate::wire::promotions::PromotionView;
 
 /// Everything that a kind of dialog may look at.
+#[derive(Clone, Copy)]
 pub(super) struct Ask<'a> {
     /// What was asked for.
     pub(super) request: &'a DialogRequest,

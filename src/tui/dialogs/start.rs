@@ -5,6 +5,7 @@ use super::desk::Kept;
 use super::dialog::Dialog;
 use super::form::{Choice, Focus, Form};
 use super::known::Known;
+use super::many::Set;
 use super::{draft, kill, version};
 use crate::model::Environment;
 use crate::tui::effect::{Call, Effect, Query, Slot};
@@ -17,7 +18,7 @@ impl Dialog {
     /// Opens the dialog that was asked for; the effects fetch what it pins. None where there is nothing to ask: holding
     /// is safe and done at once, and what cannot be done is said in the status line.
     pub(crate) fn open(request: DialogRequest, cx: &mut Cx) -> (Option<Box<Self>>, Vec<Effect>) {
-        if request.kind == DialogKind::Hold {
+        if request.kind == DialogKind::Hold && request.set.is_empty() {
             return (None, hold(&request, cx));
         }
         let environment = place(&request, cx.session);
@@ -37,11 +38,15 @@ impl Dialog {
             *body = body.clone().with(text);
             restored = true;
         }
-        let arming = Arming::open(rules(request.kind), None, cx.slots.ticket(), cx.steady);
-        let promotion = request.promotion.clone().filter(|_| is_about_promotion(request.kind));
+        let rules = if request.set.is_empty() { rules(request.kind) } else { Rules::Pinned };
+        let set = Set::of(&request, cx);
+        let environment = environment.filter(|_| set.is_none());
+        let arming = Arming::open(rules, None, cx.slots.ticket(), cx.steady);
+        let promotion = request.promotion.clone().filter(|_| is_about_promotion(request.kind) && set.is_none());
         let known = Known { promotion, ..Known::default() };
         let mut dialog = Box::new(Self::new(request, environment, arming, known, form));
         dialog.restored = restored;
+        dialog.set = set;
         dialog.insists = insists;
         let effects = dialog.refresh(cx);
         (Some(dialog), effects)
@@ -59,7 +64,7 @@ fn rules(kind: DialogKind) -> Rules {
 }
 
 /// Where it acts: the row's environment, else the first protected one, else the first.
-fn place(request: &DialogRequest, session: &Session) -> Option<Environment> {
+pub(super) fn place(request: &DialogRequest, session: &Session) -> Option<Environment> {
     let of_promotion = request.promotion.as_ref().map(|view| view.promotion.environment.clone());
     request.environment.clone().or(of_promotion).or_else(|| first_protected(session))
 }
@@ -71,6 +76,9 @@ fn first_protected(session: &Session) -> Option<Environment> {
 
 fn form(request: &DialogRequest, session: &Session) -> Form {
     let mut form = Form::new(request.kind != DialogKind::Unanswered);
+    if !request.set.is_empty() {
+        return form;
+    }
     match request.kind {
         DialogKind::Kill => {
             form.choice = Some(kill::reasons(request.filled.reason));
@@ -116,6 +124,9 @@ fn is_about_version(kind: DialogKind) -> bool {
 /// The name under which the text of a dialog is kept: one a kind and target.
 pub(super) fn draft_name(request: &DialogRequest, environment: Option<&Environment>) -> String {
     let kind = format!("{:?}", request.kind).to_lowercase();
+    if !request.set.is_empty() {
+        return format!("{kind}.many");
+    }
     let target = match (&request.promotion, request.digest) {
         (Some(view), _) if is_about_promotion(request.kind) => view.promotion.promotion_id.to_string(),
         (_, Some(digest)) if is_about_version(request.kind) => digest.short(),
@@ -131,6 +142,9 @@ pub(super) fn draft_name(request: &DialogRequest, environment: Option<&Environme
 
 /// What a kind of dialog reads.
 pub(super) fn queries(dialog: &Dialog) -> Vec<(Slot, Query)> {
+    if let Some(set) = &dialog.set {
+        return vec![(Slot::Dialog, set.query())];
+    }
     let key = dialog.request.key.clone();
     let facts = dialog.environment.clone().filter(|e| !e.is_safe_default()).map(|e| (Slot::DialogExtra, Query::Facts(key, e)));
     let promotion = dialog.known.promotion.as_ref().map(|view| (Slot::Dialog, Query::Promotion(view.promotion.promotion_id)));

@@ -99,8 +99,12 @@ fn frame_of(dialog: &Dialog, look: &Look, width: usize) -> Block<'static> {
     if title.len() > 1 {
         title.push(Span::raw("   "));
     }
-    title.extend(spans(&visible(dialog.request.key.as_str()).cut(room), Role::Strong, look));
-    title.push(Span::raw(" "));
+    if dialog.set.is_none() {
+        let many = dialog.request.more.len();
+        let what = if many > 1 { super::words::plural(many, "key") } else { dialog.request.key.to_string() };
+        title.extend(spans(&visible(&what).cut(room), Role::Strong, look));
+        title.push(Span::raw(" "));
+    }
     let role = if spec.grave { Role::Danger } else { Role::Focus };
     Block::bordered().border_set(set).border_style(look.style(role)).title(Line::from(title)).style(look.style(Role::Text))
 }
@@ -148,7 +152,9 @@ impl Plan {
             for part in &mut form {
                 match part {
                     Part::Text(Focus::Body, rows) => *rows += u16::try_from(spare).unwrap_or(0),
-                    Part::Text(_, rows) if most > 26 && dialog.form.body.is_none() => *rows += 2,
+                    Part::Text(_, rows) if most > 26 && dialog.form.body.is_none() => {
+                        *rows += u16::try_from(spare.min(2)).unwrap_or(0);
+                    }
                     _ => {}
                 }
             }
@@ -265,6 +271,9 @@ fn top(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Line<'sta
 fn form(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Part> {
     let (form, spec) = (&dialog.form, &dialog.shown);
     let mut parts = Vec::new();
+    if dialog.results.is_some() {
+        return vec![Part::Blank, Part::Line(Line::styled(" >[ Close ]", look.style(Role::ButtonFocus)))];
+    }
     let gap = |parts: &mut Vec<Part>| {
         if roomy {
             parts.push(Part::Blank);
@@ -378,7 +387,8 @@ fn buttons(dialog: &Dialog, look: &Look, width: usize) -> Line<'static> {
         Span::raw("  "),
     ];
     if dialog.waiting {
-        spans.push(Span::styled("sent", look.style(Role::Pending)));
+        let progress = dialog.set.as_ref().map_or_else(|| "sent".to_owned(), |set| format!("answered {}", set.progress()));
+        spans.push(Span::styled(progress, look.style(Role::Pending)));
         return Line::from(spans);
     }
     let used: usize = spans.iter().map(Span::width).sum();
@@ -395,6 +405,9 @@ fn buttons(dialog: &Dialog, look: &Look, width: usize) -> Line<'static> {
 /// How it stands, and the command line that does the same.
 fn foot(dialog: &Dialog, look: &Look, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
+    if dialog.results.is_some() {
+        return lines;
+    }
     if let Some(words) = trying(dialog) {
         lines.extend(wrapped(&words, width, look));
     } else {

@@ -37,6 +37,7 @@ fn request(action: Action, subject: &Subject) -> Result<DialogRequest, &'static 
     let kind = match action {
         Action::DangerKill => DialogKind::Kill,
         Action::DangerRollback => DialogKind::Rollback,
+        Action::DangerPromote if subject.marked.len() > 1 => DialogKind::Promote,
         Action::DangerPromote if open.is_some_and(|p| p.promotion.act == Act::Revive) => DialogKind::Promote,
         Action::DangerPromote if open.is_some() => DialogKind::Promote,
         Action::DangerPromote if subject.digest.is_some() => DialogKind::Open,
@@ -76,6 +77,9 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     if let Some(environment) = &subject.environment {
         let text = crate::tui::widgets::environment(environment.as_str(), protected);
         title = title.word("  ", Role::Text).outside_word(&text, if protected { Role::Protected } else { Role::Text });
+    }
+    if subject.marked.len() > 1 {
+        title = title.word(format!("  and {} marked rows: one dialog for all", subject.marked.len()), Role::Warning);
     }
     let inside = Pane::new(title.words()).foot("esc leaves").double(protected).focused(true).draw(frame, area, look);
     for (n, action) in ORDER.iter().enumerate() {

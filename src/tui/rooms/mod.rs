@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod inbox;
 pub(crate) mod keys;
+pub(crate) mod marks;
 pub(crate) mod review;
 pub(crate) mod rollouts;
 pub(crate) mod throttle;

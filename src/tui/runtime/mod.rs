@@ -8,7 +8,6 @@ use super::canvas::{Bytes, Canvas};
 use super::drafts::Drafts;
 use super::effect::{Effect, Slot};
 use super::msg::{Followed, Msg};
-use super::recorder::Recorder;
 use super::state::{Modal, Now, Room, State};
 use super::term;
 use super::theme::Theme;
@@ -41,7 +40,13 @@ pub enum End {
 }
 
 /// Runs until the person leaves or a signal comes. The terminal is entered already.
-pub(super) async fn run(options: TuiOptions, mut state: State, drafts: Drafts, facts: &term::Facts) -> Result<End, TuiError> {
+pub(super) async fn run(
+    options: TuiOptions,
+    mut state: State,
+    drafts: Drafts,
+    own: Option<Theme>,
+    facts: &term::Facts,
+) -> Result<End, TuiError> {
     let (width, height) = crossterm::terminal::size()?;
     (state.screen.width, state.screen.height) = (width, height);
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -51,8 +56,7 @@ pub(super) async fn run(options: TuiOptions, mut state: State, drafts: Drafts, f
     })?;
     let bytes = Bytes::default();
     let terminal = Terminal::new(Canvas::new(bytes.clone(), Size::new(width, height)))?;
-    let recorder = options.record.as_deref().map(Recorder::create).transpose()?;
-    let theme = Theme::built_in(&state.screen.theme);
+    let theme = theme_of(&state.screen.theme, own.as_ref());
     let mut looper = Loop {
         client: options.client,
         pins: options.pins,
@@ -60,12 +64,12 @@ pub(super) async fn run(options: TuiOptions, mut state: State, drafts: Drafts, f
         started: Instant::now(),
         state,
         theme,
+        own,
         facts: facts.clone(),
         terminal,
         bytes,
         painter,
         drafts,
-        recorder,
         sender,
         running: HashMap::new(),
         wakes: BTreeSet::new(),
@@ -77,6 +81,11 @@ pub(super) async fn run(options: TuiOptions, mut state: State, drafts: Drafts, f
     looper.turn(receiver).await
 }
 
+/// The theme of a name: the person's own, or a built-in one.
+fn theme_of(name: &str, own: Option<&Theme>) -> Theme {
+    own.filter(|own| own.name == name).cloned().unwrap_or_else(|| Theme::built_in(name))
+}
+
 struct Loop {
     client: Client,
     pins: Option<Pins>,
@@ -84,12 +93,13 @@ struct Loop {
     started: Instant,
     state: State,
     theme: Theme,
+    /// The person's own theme.
+    own: Option<Theme>,
     facts: term::Facts,
     terminal: Terminal<Canvas>,
     bytes: Bytes,
     painter: term::Painter,
     drafts: Drafts,
-    recorder: Option<Recorder>,
     sender: mpsc::UnboundedSender<Msg>,
     running: HashMap<Slot, JoinHandle<()>>,
     wakes: BTreeSet<Timestamp>,
@@ -149,9 +159,6 @@ impl Loop {
         #[cfg(debug_assertions)]
         fault(&msg);
         let now = self.now();
-        if let Some(recorder) = &mut self.recorder {
-            recorder.note(&msg, now);
-        }
         // A heartbeat that changes nothing and the end of a frame are no reason to draw.
         let quiet = matches!(msg, Msg::Painted | Msg::Followed(Followed::Heartbeat(_)));
         if let Msg::Resized { width, height } = msg {
@@ -190,7 +197,7 @@ impl Loop {
             return Ok(());
         }
         if self.theme.name != self.state.screen.theme {
-            self.theme = Theme::built_in(&self.state.screen.theme);
+            self.theme = theme_of(&self.state.screen.theme, self.own.as_ref());
         }
         let (state, theme, now) = (&self.state, &self.theme, self.clock.now());
         self.terminal.draw(|frame| super::frame::draw(frame, state, theme, now))?;

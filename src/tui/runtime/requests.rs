@@ -1,6 +1,6 @@
 //! Asks the registry: each request of `update` as calls of the client, each answer as data.
 
-use crate::client::{Client, ClientError, Pins, VerifyError, verify_all};
+use crate::client::{Client, ClientError, Pins, VerifyError, verify_from};
 use crate::model::{Code, Digest};
 use crate::tui::effect::{Answer, Call, Done, Facts, Failure, FailureKind, InboxLists, Query, Receipt};
 use crate::tui::msg::{Contact, Followed};
@@ -36,9 +36,16 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
                 tokio::try_join!(pointer, client.key_history(&key), client.all_promotions(&ask)).map_err(failure)?;
             Answer::Facts(Box::new(Facts { pointer, history, open }))
         }
+        Query::Several(queries) => {
+            let mut answers = Vec::new();
+            for query in queries {
+                answers.push(Box::pin(read(client, pins, query)).await);
+            }
+            Answer::Several(answers)
+        }
         Query::Events(ask) => Answer::Events(client.audit(&ask).await.map_err(failure)?),
-        Query::Verify => match verify_all(client, pins, |_, _| Ok(())).await {
-            Ok(verified) => Answer::Verified(verified.head),
+        Query::Verify(from) => match verify_from(client, pins, from).await {
+            Ok(head) => Answer::Verified(from.max(1), head),
             Err(VerifyError::Broken(broken)) => Answer::Broken { seq: broken.seq, why: broken.why },
             Err(VerifyError::Client(error)) => return Err(failure(error)),
             Err(error) => return Err(plain(FailureKind::Protocol, error.to_string())),

@@ -3,5 +3,6 @@
 mod bench;
 mod hostile;
 mod keys;
+mod marks;
 mod rooms;
 mod screens;

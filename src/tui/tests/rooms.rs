@@ -207,8 +207,14 @@ fn the_trail_of_seventy_thousand_events_jumps_to_its_first_and_fetches_only_arou
 #[test]
 fn the_chain_is_verified_on_request_and_said() {
     let mut bench = Bench::full();
-    bench.keys("5 c").answer(Slot::Verify, Answer::Verified(head(40)));
+    bench.keys("5 c").answer(Slot::Verify, Answer::Verified(1, head(40)));
     assert!(bench.text().contains("verified #1 to #40"), "{}", bench.text());
+    bench.forget().keys("j j c");
+    let asked = bench.asked.iter().find_map(|effect| match effect {
+        Effect::Load { query: Query::Verify(from), .. } => Some(*from),
+        _ => None,
+    });
+    assert_eq!(asked, Some(38), "from the event under the cursor on");
     bench.keys("c").answer(Slot::Verify, Answer::Broken { seq: 3, why: "the event was changed".into() });
     assert!(bench.text().contains("AUDIT CHAIN BROKEN AT #3"));
 }

@@ -23,7 +23,7 @@ pub(crate) enum Verified {
     /// Being verified.
     Running,
     /// Holds from #1 to here.
-    To(ChainHead),
+    To(u64, ChainHead),
     /// Broken.
     Broken(u64),
 }

@@ -106,9 +106,10 @@ fn loaded(state: &mut State, slot: Slot, answer: &Answer, cx: &mut Cx) -> Vec<Ef
             state.take(items);
             if state.search.is_some() { searched(state, items, cx) } else { around(state, cx) }
         }
-        Answer::Verified(head) => {
-            state.verified = Verified::To(*head);
-            vec![say(Notice::done(format!("verified {} events from #1 to #{}", head.seq, head.seq), None))]
+        Answer::Verified(from, head) => {
+            state.verified = Verified::To(*from, *head);
+            let count = head.seq.saturating_sub(*from) + 1;
+            vec![say(Notice::done(format!("verified {count} events from #{from} to #{}", head.seq), None))]
         }
         Answer::Broken { seq, why } => {
             state.verified = Verified::Broken(*seq);
@@ -217,7 +218,10 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
         }
         Action::AuditVerify => {
             state.verified = Verified::Running;
-            return vec![cx.slots.load(Slot::Verify, Query::Verify), say(Notice::note("verifying the whole chain"))];
+            // While it follows the newest there is no "here": then the whole chain.
+            let from = state.at.and_then(|_| state.current()).unwrap_or(1);
+            let what = if from == 1 { "the whole chain".to_owned() } else { format!("from #{from} to the newest") };
+            return vec![cx.slots.load(Slot::Verify, Query::Verify(from)), say(Notice::note(format!("verifying {what}")))];
         }
         Action::Refetch => return vec![self::page(None, cx)],
         Action::PaneNext | Action::PanePrevious => state.reading = !state.reading,

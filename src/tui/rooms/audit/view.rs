@@ -50,7 +50,7 @@ fn title(state: &State, look: &Look) -> String {
     let chain = match &state.verified {
         Verified::Not => String::new(),
         Verified::Running => format!(" {dot} verifying"),
-        Verified::To(head) => format!(" {dot} {} verified #1 to #{}", look.sign("✓", "ok"), head.seq),
+        Verified::To(from, head) => format!(" {dot} {} verified #{from} to #{}", look.sign("✓", "ok"), head.seq),
         Verified::Broken(seq) => format!(" {dot} BROKEN at #{seq}"),
     };
     format!("Audit {dot} {pace}{chain}")

@@ -12,5 +12,5 @@ pub(crate) use view::draw;
 
 /// How many items wait for the person; none before they are known.
 pub(crate) fn waiting(state: &State) -> Option<usize> {
-    state.loaded.then(|| state.entries.iter().filter(|e| e.section.is_mine() && !e.ghost).count())
+    state.loaded.then(|| state.entries.iter().filter(|e| e.due.is_mine() && !e.ghost).count())
 }

@@ -3,6 +3,7 @@
 use crate::model::PromotionState;
 use crate::tui::effect::InboxLists;
 use crate::tui::field::{Field, Lines};
+use crate::tui::rooms::marks::Marks;
 use crate::tui::rooms::throttle::Throttle;
 use crate::wire::promotions::PromotionView;
 use uuid::Uuid;
@@ -57,8 +58,10 @@ impl Section {
 /// A row.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Why it is here.
+    /// The section in which it is listed.
     pub(crate) section: Section,
+    /// The section in which it belongs as of the last answer: it goes there when the person asks for it.
+    pub(crate) due: Section,
     /// The promotion.
     pub(crate) view: PromotionView,
     /// Whether it is gone from the registry's list: shown while selected, and nothing can be done with it.
@@ -95,6 +98,8 @@ pub(crate) struct State {
     pub(crate) in_preview: bool,
     /// When to fetch.
     pub(crate) throttle: Throttle,
+    /// Rows that are marked.
+    pub(crate) marks: Marks<Uuid>,
 }
 
 impl Default for State {
@@ -110,6 +115,7 @@ impl Default for State {
             scrolled: 0,
             in_preview: false,
             throttle: Throttle::default(),
+            marks: Marks::default(),
         }
     }
 }
@@ -148,7 +154,8 @@ impl State {
         let mut fresh: Vec<Entry> = Vec::new();
         for (view, owed, waits) in owed.chain(waiting).chain(others) {
             if !fresh.iter().any(|e| e.id() == view.promotion.promotion_id) {
-                fresh.push(Entry { section: Section::of(&view, owed, waits), view, ghost: false });
+                let section = Section::of(&view, owed, waits);
+                fresh.push(Entry { section, due: section, view, ghost: false });
             }
         }
         if self.reorder || !self.loaded || self.entries.is_empty() {
@@ -172,18 +179,26 @@ impl State {
             match fresh.iter().position(|f| f.id() == entry.id()) {
                 Some(at) => {
                     let found = fresh.swap_remove(at);
-                    (entry.view, entry.ghost) = (found.view, false);
+                    (entry.view, entry.due, entry.ghost) = (found.view, found.due, false);
                 }
                 None => entry.ghost = true,
             }
         }
         self.entries.retain(|e| !e.ghost || Some(e.id()) == selected);
         self.newer = fresh;
+        let there = |id: &Uuid| self.entries.iter().any(|e| e.id() == *id && !e.ghost);
+        self.marks.keep(there);
+    }
+
+    /// How many rows wait: new ones, and listed ones that belong elsewhere by now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.newer.len() + self.entries.iter().filter(|e| e.section != e.due && !e.ghost).count()
     }
 
     /// Inserts the rows that wait, in their places.
     pub(crate) fn insert_newer(&mut self) {
         self.entries.append(&mut self.newer);
+        self.entries.iter_mut().for_each(|e| e.section = e.due);
         self.sort();
     }
 

@@ -62,6 +62,10 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             if relevant { state.throttle.stale(Slot::Inbox, query, cx) } else { Vec::new() }
         }
         Msg::Followed(Followed::Connected { .. }) => state.throttle.stale(Slot::Inbox, query, cx),
+        Msg::Settled => {
+            state.marks.clear();
+            Vec::new()
+        }
         Msg::Ticked => state.throttle.due(Slot::Inbox, query, cx),
         _ => Vec::new(),
     }
@@ -82,8 +86,14 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
         }
         return Vec::new();
     }
+    let listed: Vec<uuid::Uuid> = state.visible().iter().filter(|e| !e.ghost).map(|e| e.id()).collect();
+    let here = state.current().and_then(|(_, entry)| listed.iter().position(|id| *id == entry.id()));
+    if state.marks.act(action, &listed, here) {
+        return Vec::new();
+    }
     match action {
         Action::Find => state.typing = true,
+        Action::Back if state.marks.clear() => {}
         Action::Back => {
             state.in_preview = false;
             state.filter = crate::tui::field::Field::new(crate::tui::field::Lines::One);
@@ -106,29 +116,40 @@ fn on_row(state: &State, action: Action) -> Vec<Effect> {
     let Some((_, entry)) = state.current() else {
         return vec![say(Notice::note("nothing is selected"))];
     };
-    if let Some(why) = off(state, action) {
+    let many = state.marks.len() > 1;
+    let acted = only_marked(state).unwrap_or(entry);
+    if let Some(why) = off(state, action).filter(|_| !many) {
         return vec![say(Notice::error(format!("cannot {}: {why}", action.title())))];
     }
     let dialog = |kind| subject(state).dialog(kind).map(|r| tell(Msg::DialogAsked(Box::new(r)))).into_iter().collect();
     match action {
         Action::InboxOpen | Action::InboxDiff => vec![review(entry.id(), ReviewPane::Diff)],
         Action::InboxGates => vec![review(entry.id(), ReviewPane::Gates)],
+        Action::InboxApprove if many => dialog(DialogKind::Approve),
         Action::InboxApprove => {
             let hint = Notice::note("read the change to its end, then approve it here");
-            vec![review(entry.id(), ReviewPane::Diff), say(hint)]
+            vec![review(acted.id(), ReviewPane::Diff), say(hint)]
         }
         Action::InboxReject => dialog(DialogKind::RequestChanges),
         Action::InboxComment => dialog(DialogKind::Comment),
         Action::InboxWithdraw => dialog(DialogKind::Withdraw),
-        Action::InboxSettle if entry.view.mine.owes_note => dialog(DialogKind::SettleNote),
+        Action::InboxSettle if acted.view.mine.owes_note && !many => dialog(DialogKind::SettleNote),
         Action::InboxSettle => dialog(DialogKind::SettleReview),
         _ => Vec::new(),
     }
 }
 
+/// The one row that is marked, where it is one: an act is for it, wherever the cursor is.
+fn only_marked(state: &State) -> Option<&Entry> {
+    state.entries.iter().find(|e| state.marks.len() == 1 && state.marks.has(&e.id()))
+}
+
 /// Why an action cannot be done on the selected row, if so.
 pub(crate) fn off(state: &State, action: Action) -> Option<String> {
-    let (_, entry) = state.current()?;
+    if state.marks.len() > 1 {
+        return None;
+    }
+    let entry = only_marked(state).or_else(|| state.current().map(|(_, entry)| entry))?;
     let acts = matches!(
         action,
         Action::InboxApprove | Action::InboxReject | Action::InboxComment | Action::InboxWithdraw | Action::InboxSettle
@@ -152,7 +173,7 @@ fn refusal(entry: &Entry, action: Action) -> Option<String> {
         Action::InboxSettle if entry.view.promotion.missed && !mine.can_review && !mine.owes_note => {
             Some("withdraw it to let it go, or renew it by command: countersign promote --renew".into())
         }
-        Action::InboxSettle if entry.section != Section::Owed => Some("nothing is owed here".into()),
+        Action::InboxSettle if entry.due != Section::Owed => Some("nothing is owed here".into()),
         _ => None,
     }
 }
@@ -160,6 +181,11 @@ fn refusal(entry: &Entry, action: Action) -> Option<String> {
 /// What the cursor is on.
 pub(crate) fn subject(state: &State) -> Subject {
     let Some((_, entry)) = state.current() else { return Subject::default() };
+    let marked = state.entries.iter().filter(|e| state.marks.has(&e.id())).map(about).collect();
+    Subject { marked, ..about(entry) }
+}
+
+fn about(entry: &Entry) -> Subject {
     let promotion = &entry.view.promotion;
     Subject {
         key: Some(promotion.key_id.clone()),

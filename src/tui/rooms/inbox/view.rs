@@ -11,6 +11,7 @@
 use super::state::{Entry, Section, State};
 use super::{preview, words};
 use crate::tui::look::Look;
+use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
@@ -44,13 +45,16 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
 }
 
 fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
-    let mine = state.entries.iter().filter(|e| e.section.is_mine() && !e.ghost).count();
+    let mine = state.entries.iter().filter(|e| e.due.is_mine() && !e.ghost).count();
     let dot = look.sign("·", "-");
     let rows = state.visible();
     let at = state.current().map_or(0, |(at, _)| at);
     let mut title = format!("Inbox {dot} for you {mine}");
     if rows.len() != state.entries.len() {
         title = format!("{title} {dot} filtered {} of {}", rows.len(), state.entries.len());
+    }
+    if state.marks.len() > 0 {
+        title = format!("{title} {dot} {} marked", state.marks.len());
     }
     let foot = if rows.is_empty() { String::new() } else { format!("{} of {}", at + 1, rows.len()) };
     let inside = Pane::new(title).foot(foot).focused(!state.in_preview).draw(frame, area, look);
@@ -76,7 +80,8 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             }
             section = Some(entry.section);
         }
-        lines.push((n == at, row(entry, n == at, inside.width, look)));
+        let sign = marks::sign(n == at, state.marks.has(&entry.id()), look);
+        lines.push((n == at, row(entry, n == at, sign, inside.width, look)));
     }
     if rows.is_empty() {
         let text = match (state.loaded, state.entries.is_empty()) {
@@ -86,8 +91,8 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         };
         lines.push((false, Line::styled(text, look.style(Role::Dim))));
     }
-    let newer = (!state.newer.is_empty()).then(|| {
-        let text = format!(" {} newer {} press . to insert", state.newer.len(), look.sign("—", "-"));
+    let newer = (state.waiting() > 0).then(|| {
+        let text = format!(" {} newer {} press . to insert", state.waiting(), look.sign("—", "-"));
         Line::styled(text, look.style(Role::Warning))
     });
     let height = inside.height.saturating_sub(top + u16::from(newer.is_some()));
@@ -131,18 +136,18 @@ fn heading(section: Section, width: u16, look: &Look) -> Line<'static> {
     Row::new(width, look).word(format!("{dash} {} {dash}", section.heading()), Role::Dim).line()
 }
 
-fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
+fn row(entry: &Entry, here: bool, sign: &'static str, width: u16, look: &Look) -> Line<'static> {
     let (view, promotion) = (&entry.view, &entry.view.promotion);
     let mut row = Row::new(width, look);
     if here {
         row = row.on(Role::Selected);
     }
     let plain = if entry.ghost { Role::Dim } else { Role::Text };
-    row = row.own(if here { ">" } else { " " }, 1, Role::Key);
+    row = row.own(sign, 1, Role::Key);
     row = row.right(age::age(look.now, promotion.at), 3, plain).pad(1);
     let protected = view.rule.is_protected();
     let (given, asked) = words::approvals(view);
-    let ok = match (entry.section, entry.ghost) {
+    let ok = match (entry.due, entry.ghost) {
         (_, true) => "gone".to_owned(),
         (Section::Apply, _) => "ready".to_owned(),
         (Section::Owed, _) if view.mine.owes_note => "note".to_owned(),
@@ -172,6 +177,6 @@ fn row(entry: &Entry, here: bool, width: u16, look: &Look) -> Line<'static> {
         .pad(1)
         .own(gates, GATES - 1, gates_role)
         .pad(1)
-        .own(ok, OK, if entry.section == Section::Apply { Role::Ok } else { plain })
+        .own(ok, OK, if entry.due == Section::Apply { Role::Ok } else { plain })
         .line()
 }

@@ -48,6 +48,10 @@ fn lines(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
         lines.extend(content(details, width, look));
     }
     let key = &history.key;
+    if look.session.is_closed(&key.key_id) {
+        let text = "confidential: R shows variables, model and text; each reading is recorded";
+        lines.extend(labelled("CONTENT", text, width, look));
+    }
     let owner =
         format!("group {} · unit {}{}", key.owning_group, key.unit_type, if key.confidential { " · confidential" } else { "" });
     lines.extend(labelled("OWNER", &owner, width, look));

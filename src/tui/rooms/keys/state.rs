@@ -3,6 +3,7 @@
 use crate::model::{Digest, EnvironmentPointer, KeyId, Timestamp, UnitType};
 use crate::tui::field::{Field, Lines};
 use crate::tui::fuzzy;
+use crate::tui::rooms::marks::Marks;
 use crate::tui::rooms::throttle::Throttle;
 use crate::wire::keys::{KeyHistory, KeyRow};
 use crate::wire::versions::VersionView;
@@ -123,6 +124,8 @@ pub(crate) struct State {
     pub(crate) throttle: Throttle,
     /// When to fetch the list.
     pub(crate) list: Throttle,
+    /// Keys that are marked.
+    pub(crate) marks: Marks<KeyId>,
 }
 
 impl Default for State {
@@ -143,6 +146,7 @@ impl Default for State {
             details: None,
             throttle: Throttle::default(),
             list: Throttle::default(),
+            marks: Marks::default(),
         }
     }
 }
@@ -156,6 +160,8 @@ impl State {
             self.open = self.rows.iter().flat_map(|row| folders(row.key.namespace())).map(str::to_owned).collect();
         }
         self.loaded = true;
+        let (rows, marks) = (&self.rows, &mut self.marks);
+        marks.keep(|key| rows.binary_search_by(|row| row.key.cmp(key)).is_ok());
         if let Some(At::Key(key)) = self.at.clone() {
             self.reveal(&key);
         }

@@ -2,6 +2,7 @@
 
 use super::state::{Focus, Node, State};
 use crate::tui::look::Look;
+use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
@@ -19,7 +20,8 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         (true, found) => format!("{found} of {} keys", state.rows.len()),
         (false, _) => format!("{} keys", state.rows.len()),
     };
-    let title = format!("Keys{order}");
+    let marked = if state.marks.len() > 0 { format!(", {} marked", state.marks.len()) } else { String::new() };
+    let title = format!("Keys{order}{marked}");
     let inside = Pane::new(title).foot(foot).focused(state.focus == Focus::Tree).draw(frame, area, look);
     let mut body = inside;
     if filtering && inside.height > 0 {
@@ -49,7 +51,8 @@ fn row(state: &State, node: &Node, here: bool, width: u16, look: &Look) -> Line<
     if here {
         row = row.on(Role::Selected);
     }
-    row = row.own(if here { ">" } else { " " }, 1, Role::Key);
+    let marked = matches!(node, Node::Key { row, .. } if state.marks.has(&state.rows[*row].key));
+    row = row.own(marks::sign(here, marked, look), 1, Role::Key);
     match node {
         Node::Folder { path, from, depth, count, open } => {
             let name = path[*from..].trim_start_matches('.');

@@ -67,7 +67,7 @@ fn history(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
 
 /// The content of the version under the cursor, where another one is shown.
 fn details(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
-    match state.digest() {
+    match state.digest().filter(|_| state.key().is_some_and(|key| !cx.session.is_closed(key))) {
         Some(digest) if state.details.as_ref().is_none_or(|d| d.version.digest != digest) => {
             vec![cx.slots.load(Slot::Details, Query::Version(digest))]
         }
@@ -101,6 +101,10 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             effects
         }
         Msg::Followed(Followed::Connected { .. }) => again(state, cx),
+        Msg::Settled => {
+            state.marks.clear();
+            Vec::new()
+        }
         Msg::Ticked => {
             let mut effects = state.list.due(Slot::Keys, || Query::Keys(ListKeys::default()), cx);
             if let Some(key) = state.key().cloned() {
@@ -194,6 +198,7 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
             Vec::new()
         }
         Action::Back if state.focus == Focus::History => left(state),
+        Action::Back if state.marks.clear() => Vec::new(),
         Action::Back => {
             state.filter = Field::new(Lines::One);
             state.rebuild();
@@ -213,13 +218,26 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
         }
         Action::PaneLeft => left(state),
         Action::PaneRight | Action::KeysOpen => into(state, action),
-        Action::KeysFold => fold(state),
+        Action::SelectMark if matches!(state.at, Some(At::Folder(_))) => fold(state),
+        Action::SelectMark | Action::SelectRange | Action::SelectAll => {
+            let key = |node: &Node| match node {
+                Node::Key { row, .. } => Some(state.rows[*row].key.clone()),
+                Node::Folder { .. } => None,
+            };
+            let listed: Vec<KeyId> = state.nodes.iter().filter_map(key).collect();
+            let here = state.key().and_then(|key| listed.iter().position(|known| known == key));
+            state.marks.act(action, &listed, here);
+            Vec::new()
+        }
         Action::KeysSort => {
             state.by_change = !state.by_change;
             state.rebuild();
             Vec::new()
         }
         Action::KeysDraft | Action::HistoryDraft => dialog(state, DialogKind::Draft, None),
+        Action::HistoryEdit if state.key().is_some_and(|key| cx.session.is_closed(key)) => {
+            vec![say(Notice::note("its content is confidential: R shows it first"))]
+        }
         Action::HistoryEdit => dialog(state, DialogKind::Draft, state.digest()),
         Action::HistorySubmit => dialog(state, DialogKind::Submit, state.digest()),
         _ => on_version(state, action),
@@ -323,6 +341,13 @@ pub(crate) fn subject(state: &State) -> Subject {
         key: Some(key.clone()),
         digest: row.map(|r| r.version.digest),
         rationale: row.map(|r| r.version.rationale.clone()),
+        marked: if state.focus == Focus::Tree { marked(state) } else { Vec::new() },
         ..Subject::default()
     }
+}
+
+/// What the marked keys are about.
+fn marked(state: &State) -> Vec<Subject> {
+    let keys = state.rows.iter().map(|row| &row.key).filter(|key| state.marks.has(key));
+    keys.map(|key| Subject { key: Some(key.clone()), ..Subject::default() }).collect()
 }

@@ -27,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) wrap: bool,
     /// Fragments are expanded and nothing is folded.
     pub(crate) effective: bool,
+    /// Source is coloured by its language, where it is small enough: a second pass, so that the first screen never waits.
+    pub(crate) colour: bool,
 }
 
 /// One row of the page.
@@ -40,6 +42,17 @@ pub(crate) struct Line {
     pub(crate) stands_for: Option<usize>,
     /// What it shows.
     pub(crate) cells: Cells,
+}
+
+impl Line {
+    /// What it says, both sides of it.
+    pub(crate) fn text(&self) -> String {
+        let said = |half: &Half| -> String { half.pieces.iter().map(|(piece, _)| piece.text()).collect() };
+        match &self.cells {
+            Cells::Whole(half) => said(half),
+            Cells::Split(old, new) => old.iter().chain(new).map(said).collect::<Vec<_>>().join("\n"),
+        }
+    }
 }
 
 /// A paragraph of the new text: what `]p` goes to and comments hang on.
@@ -72,6 +85,8 @@ pub(crate) struct Page {
     pub(crate) gutter: usize,
     /// Whether the time for marks ran out.
     pub(crate) approximate: bool,
+    /// Whether some text is small enough to be coloured, and is not yet.
+    pub(crate) colourable: bool,
 }
 
 impl Page {
@@ -109,6 +124,7 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
         structure: Vec::new(),
         gutter,
         approximate: diff.texts.iter().any(|t| t.1.approximate),
+        colourable: false,
     };
     let (body, other): (Vec<_>, Vec<_>) = diff.fields.iter().partition(|f| f.path == "/body" || f.path.starts_with("/body/"));
     page.structure = other.into_iter().map(structured).collect();
@@ -135,7 +151,7 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
 
 /// The first rows of a difference as text: the whole page is laid out, and what a screen shows of it is given back.
 pub(crate) fn first_screen(diff: &ContentDiff, width: u16, height: u16) -> Vec<String> {
-    let options = Options { unit: Unit::Word, width, above: 6, split: false, wrap: true, effective: false };
+    let options = Options { unit: Unit::Word, width, above: 6, split: false, wrap: true, effective: false, colour: false };
     let text = |half: &Half| half.pieces.iter().map(|(piece, _)| piece.text()).collect::<String>();
     let row = |line: &Line| match &line.cells {
         Cells::Whole(half) => text(half),
@@ -210,7 +226,9 @@ impl Builder {
             self.say("≈ approximate: the time for marks ran out, so they are coarser than they could be", Mark::Warn);
         }
         let runs = text.blocks.iter().flat_map(|block| &block.runs);
-        self.shape.colour = self.page.options.effective && highlight::fits(runs.map(|run| &*run.text));
+        let fits = highlight::fits(runs.map(|run| &*run.text));
+        self.shape.colour = self.page.options.colour && fits;
+        self.page.colourable |= fits && !self.page.options.colour;
         let mut at = 0;
         while at < text.blocks.len() {
             let alike = text.blocks[at..].iter().take_while(|b| b.kind == BlockKind::Equal).count();
@@ -401,7 +419,8 @@ mod tests {
     use serde_json::{Value, json};
     use std::time::Duration;
 
-    const OPTIONS: Options = Options { unit: Unit::Word, width: 78, above: 3, split: false, wrap: true, effective: false };
+    const OPTIONS: Options =
+        Options { unit: Unit::Word, width: 78, above: 3, split: false, wrap: true, effective: false, colour: false };
 
     fn content(format: Format, body: Value) -> Content {
         let (key, parameters, fragments) =
@@ -519,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_effective_text_is_coloured_and_only_up_to_a_size() {
+    fn source_is_coloured_when_asked_for_and_only_up_to_a_size() {
         let coloured = |old: &str, options: Options| {
             let page = texts(old, &old.replace("four", "4"), options);
             let halves = |line: &Line| match &line.cells {
@@ -530,7 +549,7 @@ mod tests {
             let found = pieces.filter(|(_, mark)| matches!(mark, Mark::Source(_))).map(|(piece, _)| piece.text().to_owned());
             (open(&page).len(), found.collect::<String>())
         };
-        let effective = Options { effective: true, ..OPTIONS };
+        let effective = Options { colour: true, ..OPTIONS };
         let small = "# One\n\ntwo {{ three }}\n\nfour\n";
         assert_eq!(coloured(small, OPTIONS).1, "");
         assert_eq!(coloured(small, effective).1, "# One{{ three }}");

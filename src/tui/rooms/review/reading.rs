@@ -30,11 +30,22 @@ pub(crate) struct Reading {
     hunk: usize,
     painted: Vec<bool>,
     seen: BTreeSet<usize>,
+    /// The line in which a search stands.
+    found: Option<usize>,
 }
 
 impl Reading {
     /// Another layout of the same difference (a width, a unit), or the first: keeps what was seen and where the reader is.
     pub(crate) fn lay(&mut self, page: Arc<Page>, height: usize) {
+        let same = |before: &Page| {
+            let options = super::page::Options { colour: page.options.colour, ..before.options };
+            options == page.options && before.lines.len() == page.lines.len()
+        };
+        if page.options.colour && self.page.as_deref().is_some_and(same) {
+            // The same lines with their colours: nothing was moved, and what was seen was seen.
+            self.page = Some(page);
+            return;
+        }
         let first = self.page.is_none();
         let offset = self.hunk_row().map(|row| row.saturating_sub(self.top));
         if let Some(before) = self.page.clone() {
@@ -107,6 +118,42 @@ impl Reading {
     /// Changes that were not seen, in order.
     pub(crate) fn unseen(&self) -> impl Iterator<Item = usize> {
         (0..self.total()).filter(|hunk| !self.seen.contains(hunk))
+    }
+    /// The line in which a search stands.
+    pub(crate) fn found(&self) -> Option<usize> {
+        self.found
+    }
+    /// Ends a search; what was found stays in sight.
+    pub(crate) fn lose(&mut self) {
+        self.found = None;
+    }
+    /// To the next (or previous) line that holds `words`, letters of either case, round the end; folds open for it. Gives which
+    /// of how many it is.
+    pub(crate) fn find(&mut self, words: &str, forward: bool, height: usize) -> Option<(usize, usize)> {
+        self.pass();
+        let page = self.page.clone()?;
+        let words = words.to_lowercase();
+        let holds = |line: &super::page::Line| line.stands_for.is_none() && line.text().to_lowercase().contains(&words);
+        let lines: Vec<usize> = page.lines.iter().enumerate().filter(|(_, line)| holds(line)).map(|(at, _)| at).collect();
+        let here = self.found.or_else(|| self.visible.get(self.top).map(|line| line.saturating_sub(1))).unwrap_or(0);
+        let first = self.found.is_none() && self.top == 0;
+        let at = if forward {
+            lines.iter().position(|line| *line > here || first).unwrap_or(0)
+        } else {
+            lines.iter().rposition(|line| *line < here).unwrap_or(lines.len().saturating_sub(1))
+        };
+        let line = *lines.get(at)?;
+        self.found = Some(line);
+        if let Some(fold) = page.lines[line].fold {
+            self.open.insert(fold);
+            self.unfold();
+        }
+        let row = self.row_of(line).unwrap_or(0);
+        if !(self.top..self.top + height).contains(&row) {
+            let top = row.saturating_sub(ABOVE);
+            self.scroll(Scroll::By(isize::try_from(top).unwrap_or(0) - isize::try_from(self.top).unwrap_or(0)), height);
+        }
+        Some((at + 1, lines.len()))
     }
     /// The paragraph at the cursor: of the current change, else the first in sight.
     pub(crate) fn paragraph(&self) -> Option<&super::page::Paragraph> {
@@ -295,7 +342,7 @@ mod tests {
     use std::time::Duration;
 
     fn laid(old: &str, new: &str, width: u16) -> Arc<Page> {
-        let options = Options { unit: Unit::Word, width, above: 3, split: false, wrap: true, effective: false };
+        let options = Options { unit: Unit::Word, width, above: 3, split: false, wrap: true, effective: false, colour: false };
         let text = diff(old, new, Unit::Word, Duration::from_mins(1));
         let diff = ContentDiff { fields: vec![], texts: vec![("/body".into(), text)], hidden: vec![], lookalikes: vec![] };
         Arc::new(page(&diff, options))

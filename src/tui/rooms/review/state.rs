@@ -9,11 +9,13 @@ use crate::model::{Digest, PromotionState};
 use crate::rules::prose::Unit;
 use crate::tui::action::Action;
 use crate::tui::effect::Failure;
+use crate::tui::field::{Field, Lines};
 use crate::tui::msg::{ReviewPane, ReviewTarget, Seen};
 use crate::wire::promotions::PromotionView;
 use crate::wire::versions::VersionView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// What the text pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +75,7 @@ pub(crate) struct Compared {
 }
 
 /// Everything of this room.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
     /// What is shown.
     pub(crate) target: Option<ReviewTarget>,
@@ -101,6 +103,45 @@ pub(crate) struct State {
     pub(crate) size: (u16, u16),
     /// Whether the text has the whole room.
     pub(crate) zoom: bool,
+    /// Whether the content is confidential and was not asked for: it is not fetched.
+    pub(crate) closed: bool,
+    /// What is searched for in the text; nothing while it is blank.
+    pub(crate) find: Field,
+    /// Whether the search has the keys.
+    pub(crate) finding: bool,
+    /// What was seen of other promotions since the terminal was opened, with the digests that were compared.
+    pub(crate) kept: BTreeMap<Uuid, (Ends, Seen)>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            target: None,
+            promotion: None,
+            compared: Compared::default(),
+            bases: Vec::new(),
+            base: 0,
+            face: Face::default(),
+            switches: Switches::default(),
+            readings: BTreeMap::new(),
+            scroll: 0,
+            acknowledged: Vec::new(),
+            failure: None,
+            size: (0, 0),
+            zoom: false,
+            closed: false,
+            find: Field::new(Lines::One),
+            finding: false,
+            kept: BTreeMap::new(),
+        }
+    }
+}
+
+/// From and to of a comparison.
+pub(crate) type Ends = (Option<Digest>, Option<Digest>);
+
+fn ends(view: &PromotionView) -> Ends {
+    (view.promotion.from_digest, view.promotion.to_digest)
 }
 
 impl State {
@@ -133,6 +174,7 @@ impl State {
             split,
             wrap: self.switches.wrap,
             effective: self.switches.effective,
+            colour: false,
         }
     }
     /// Rows that stand above the text.
@@ -176,6 +218,21 @@ impl State {
         counted.page()?;
         Some(Seen { changes: counted.seen(), total: counted.total(), acknowledged: self.acknowledged.clone() })
     }
+    /// What was seen of a promotion, in front or before, as long as it compares the same versions.
+    pub(crate) fn seen_of(&self, view: &PromotionView) -> Option<Seen> {
+        let id = view.promotion.promotion_id;
+        let in_front = self.promotion.as_ref().filter(|shown| shown.promotion.promotion_id == id && ends(shown) == ends(view));
+        let now = in_front.and_then(|_| self.what_was_seen());
+        let before = self.kept.get(&id).filter(|(kept, _)| *kept == ends(view)).map(|(_, seen)| seen.clone());
+        // One that is opened again is read anew; what was read before still counts.
+        before.into_iter().chain(now).max_by_key(|seen| seen.changes)
+    }
+    /// Remembers what was seen of the promotion in front, before another one comes there.
+    pub(crate) fn keep_seen(&mut self) {
+        if let (Some(view), Some(seen)) = (&self.promotion, self.what_was_seen()) {
+            self.kept.insert(view.promotion.promotion_id, (ends(view), seen));
+        }
+    }
     /// How many invisible characters still have to be acknowledged, where the policy asks for it.
     pub(crate) fn unacknowledged(&self) -> usize {
         let asks = self.promotion.as_ref().is_some_and(|p| p.rule.acknowledges_hidden());
@@ -216,6 +273,9 @@ fn cannot_approve(state: &State) -> Option<String> {
     if mine.can_approve.is_empty() {
         return Some("no approval gate waits for you".into());
     }
+    if state.closed {
+        return Some("its content is confidential: R shows it".into());
+    }
     let Some(reading) = state.counted().filter(|reading| reading.page().is_some()) else {
         return Some("the change is not loaded yet".into());
     };
@@ -243,12 +303,12 @@ pub(crate) fn face(pane: ReviewPane) -> Face {
     }
 }
 
-/// Whether a text field of the room has the keys: there is none.
-pub(crate) fn typing(_state: &State) -> bool {
-    false
+/// Whether the search has the keys.
+pub(crate) fn typing(state: &State) -> bool {
+    state.finding
 }
 
 /// Whether esc has somewhere to go back to inside the room.
 pub(crate) fn goes_back(state: &State) -> bool {
-    state.face != Face::Diff
+    state.face != Face::Diff || !state.find.is_blank()
 }

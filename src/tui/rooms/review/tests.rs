@@ -185,6 +185,7 @@ fn promotion(from: &Version, to: &Version) -> PromotionView {
     };
     let anchor = crate::rules::canonical::sha256(b"Be polite.");
     PromotionView {
+        confidential: false,
         promotion: row,
         to: Some(to.clone()),
         from: Some(from.clone()),

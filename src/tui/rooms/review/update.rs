@@ -7,9 +7,12 @@ use super::{faces, places};
 use crate::model::{Digest, Timestamp};
 use crate::tui::action::Action;
 use crate::tui::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
+use crate::tui::field::{Field, Lines};
+use crate::tui::keymap::{Key, KeyCode};
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane, ReviewTarget};
 use crate::tui::state::{Cx, Subject};
 use crate::wire::promotions::{ListPromotions, PromotionView};
+use crate::wire::versions::VersionView;
 use std::sync::Arc;
 
 /// The room comes to the front with something to show: fetch it.
@@ -20,7 +23,8 @@ pub(crate) fn open(state: &mut State, target: ReviewTarget, cx: &mut Cx) -> Vec<
     };
     // The same change again keeps what was read of it.
     if state.target.as_ref().is_none_or(|known| subject_of(known) != subject_of(&target)) {
-        *state = State { switches: state.switches, ..State::default() };
+        state.keep_seen();
+        *state = State { switches: state.switches, kept: std::mem::take(&mut state.kept), ..State::default() };
     }
     state.size = places::body(cx.screen, cx.link);
     state.face = face(pane);
@@ -39,14 +43,21 @@ fn subject_of(target: &ReviewTarget) -> (Option<uuid::Uuid>, Option<Digest>, Opt
     }
 }
 
-fn fetch(state: &State, cx: &mut Cx) -> Vec<Effect> {
+fn fetch(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    state.closed = is_closed(state, cx);
     let query = match &state.target {
         Some(ReviewTarget::Promotion(id, _)) => return vec![cx.slots.load(Slot::Review, Query::Promotion(*id))],
+        _ if state.closed => return Vec::new(),
         Some(ReviewTarget::Pair { from, to, .. }) => Query::Pair(*from, *to),
         Some(ReviewTarget::Version { digest, .. }) => Query::Pair(None, *digest),
         None => return Vec::new(),
     };
     vec![cx.slots.load(Slot::Diff, query)]
+}
+
+/// Whether what is shown is of a confidential key that the person has not asked to see.
+fn is_closed(state: &State, cx: &Cx) -> bool {
+    subject(state).key.is_some_and(|key| cx.session.is_closed(&key))
 }
 
 /// A message for this room.
@@ -60,6 +71,11 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
     }
     effects.extend(match msg {
         Msg::Chosen(action) => act(state, *action, cx),
+        Msg::Pressed(key) if state.finding => typed(state, *key),
+        Msg::Pasted(text) if state.finding => {
+            state.find.paste(text);
+            Vec::new()
+        }
         Msg::Painted => {
             // A frame that is behind the state says nothing about what stands in the window now.
             if cx.screen.settled && painted(state) { vec![Effect::WakeAt(cx.now)] } else { Vec::new() }
@@ -71,9 +87,10 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
         }
         Msg::Worked { generation, result } => {
             if cx.slots.accept(Slot::Work, *generation) {
-                worked(state, result);
+                worked(state, result, cx).into_iter().collect()
+            } else {
+                Vec::new()
             }
-            Vec::new()
         }
         Msg::Followed(followed) => follow(state, followed, cx),
         _ => Vec::new(),
@@ -129,9 +146,12 @@ fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect
     }
     state.failure = None;
     state.promotion = Some(Box::new(view.clone()));
+    state.closed = is_closed(state, cx);
     let shown = state.compared.to.as_ref().map(|v| v.version.digest);
     match view.promotion.to_digest {
-        Some(to) if shown != Some(to) => vec![cx.slots.load(Slot::Diff, Query::Pair(view.promotion.from_digest, to))],
+        Some(to) if shown != Some(to) && !state.closed => {
+            vec![cx.slots.load(Slot::Diff, Query::Pair(view.promotion.from_digest, to))]
+        }
         _ => Vec::new(),
     }
 }
@@ -139,22 +159,29 @@ fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect
 /// Asks for a page of the present size and switches, and for the marks where they are not known.
 fn work(state: &State, cx: &mut Cx) -> Option<Effect> {
     let to = state.compared.to.clone()?;
-    let options = state.options();
+    ask_for(state, state.options(), to, cx)
+}
+
+fn ask_for(state: &State, options: super::page::Options, to: Arc<VersionView>, cx: &mut Cx) -> Option<Effect> {
     let known =
         state.compared.diff.clone().filter(|(_, unit, effective)| (*unit, *effective) == (options.unit, options.effective));
     let work = Work { from: state.compared.from.clone(), to, options, known: known.map(|known| known.0) };
     Some(Effect::Work { generation: cx.slots.next(Slot::Work), work: Box::new(work) })
 }
 
-fn worked(state: &mut State, worked: &Worked) {
+/// The first pass is shown at once; the second one brings the colours of the source, where there are some.
+fn worked(state: &mut State, worked: &Worked, cx: &mut Cx) -> Option<Effect> {
     let options = worked.page.options;
     state.compared.diff = Some((worked.diff.clone(), options.unit, options.effective));
     if state.current_base() == Base::Given {
         state.compared.hidden.clone_from(&worked.hidden);
     }
-    if options.effective == state.switches.effective {
-        state.lay(worked.page.clone());
+    if options.effective != state.switches.effective {
+        return None;
     }
+    state.lay(worked.page.clone());
+    let to = state.compared.to.clone().filter(|_| worked.page.colourable)?;
+    ask_for(state, super::page::Options { colour: true, ..options }, to, cx)
 }
 
 /// The bases to compare with, from the key's promotions; then on to the next one.
@@ -232,6 +259,14 @@ fn act(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
         }
         Action::ReviewBase => next_base(state, cx),
         Action::Refetch => fetch(state, cx),
+        Action::Find => {
+            (state.face, state.finding) = (Face::Diff, true);
+            Vec::new()
+        }
+        Action::Back if state.face == Face::Diff => {
+            lose(state);
+            Vec::new()
+        }
         Action::Back => {
             state.face = Face::Diff;
             state.scroll = 0;
@@ -314,6 +349,9 @@ fn ask(state: &State, kind: DialogKind, action: Action) -> Vec<Effect> {
 /// Moves in the difference.
 fn read(state: &mut State, action: Action) -> Vec<Effect> {
     let height = state.places().lines();
+    if let (Action::ReviewNext | Action::ReviewPrevious, false) = (action, state.find.is_blank()) {
+        return find(state, action == Action::ReviewNext);
+    }
     let page = isize::try_from(height.max(2)).unwrap_or(2);
     let reading = state.reading_mut();
     let by = |reading: &mut super::reading::Reading, by| reading.scroll(Scroll::By(by), height);
@@ -340,6 +378,34 @@ fn read(state: &mut State, action: Action) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// A key for the search: enter goes to the first match, esc gives it up.
+fn typed(state: &mut State, key: Key) -> Vec<Effect> {
+    match key.code {
+        KeyCode::Esc => lose(state),
+        KeyCode::Enter | KeyCode::Tab | KeyCode::Down => {
+            state.finding = false;
+            state.reading_mut().lose();
+            return if state.find.is_blank() { Vec::new() } else { find(state, true) };
+        }
+        _ => drop(state.find.key(&key)),
+    }
+    Vec::new()
+}
+
+fn lose(state: &mut State) {
+    state.finding = false;
+    state.find = Field::new(Lines::One);
+    state.reading_mut().lose();
+}
+
+fn find(state: &mut State, forward: bool) -> Vec<Effect> {
+    let (words, height) = (state.find.text(), state.places().lines());
+    match state.reading_mut().find(&words, forward, height) {
+        Some((at, of)) => vec![say(&format!("match {at} of {of}: n next, N previous, esc ends the search"))],
+        None => vec![say("nothing here holds these words; esc ends the search")],
+    }
 }
 
 fn end(reading: &super::reading::Reading) -> String {

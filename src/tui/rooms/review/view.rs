@@ -18,7 +18,7 @@ use super::page::{Line as Drawn, Page};
 use super::state::{Base, Face, State};
 use super::{faces, places};
 use crate::model::{ReadinessStatus, Version};
-use crate::rules::hidden::{Ink, Piece};
+use crate::rules::hidden::{Ink, Piece, visible};
 use crate::tui::look::Look;
 use crate::tui::msg::ReviewTarget;
 use crate::tui::theme::Role;
@@ -208,6 +208,12 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         }
         return;
     }
+    if state.closed && state.compared.to.is_none() {
+        let text = " confidential: R shows the change until you leave; each reading is recorded";
+        let line = Row::new(inside.width, look).word(text, Role::Warning).line();
+        frame.render_widget(line, Rect { height: 1.min(inside.height), ..inside });
+        return;
+    }
     if state.face != Face::Diff {
         return put(frame, inside, &faces::lines(state, look.now), state.scroll, look);
     }
@@ -221,7 +227,11 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     for (&index, y) in reading.window(usize::from(inside.height)).iter().zip(inside.y..inside.bottom()) {
         let line = &page.lines[index];
         let bar = line.hunk.map(|hunk| Bar { current: hunk == reading.hunk(), seen: reading.has_seen(hunk) });
-        frame.render_widget(drawn(line, bar, page, look), Rect { y, height: 1, ..inside });
+        let row = Rect { y, height: 1, ..inside };
+        frame.render_widget(drawn(line, bar, page, look), row);
+        if reading.found() == Some(index) {
+            frame.buffer_mut().set_style(row, look.style(Role::Marked));
+        }
     }
 }
 
@@ -250,7 +260,13 @@ fn text_title(state: &State) -> String {
         Base::LastReviewed(_) => parts.push("against what you last reviewed"),
         Base::Previous(_) => parts.push("against the previous attempt"),
     }
-    parts.join(" · ")
+    let find = visible(&state.find.text()).cut(24).plain();
+    let find = match (state.finding, find.is_empty()) {
+        (true, _) => format!(" · /{find}_ enter finds"),
+        (false, true) => String::new(),
+        (false, false) => format!(" · /{find}"),
+    };
+    parts.join(" · ") + &find
 }
 
 fn foot(state: &State, height: usize) -> String {

@@ -10,5 +10,5 @@ pub(crate) use view::draw;
 
 /// How many there are; none before they are known.
 pub(crate) fn count(state: &State) -> Option<usize> {
-    state.loaded.then(|| state.rows.iter().filter(|r| !r.ghost).count())
+    state.loaded.then(|| state.rows.iter().chain(&state.newer).filter(|r| !r.ghost).count())
 }

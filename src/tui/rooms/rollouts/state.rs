@@ -1,6 +1,7 @@
 //! What Rollouts knows.
 
-use crate::model::{BasisPoints, Environment, KeyId, PlanStep, ReadinessItem};
+use crate::model::{BasisPoints, Environment, EnvironmentPointer, KeyId, PlanStep, ReadinessItem};
+use crate::tui::rooms::marks::Marks;
 use crate::tui::rooms::throttle::Throttle;
 use crate::wire::pointers::PointerView;
 
@@ -38,14 +39,20 @@ impl Rolling {
 /// Everything of this room.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Killed ones first, then held ones, then the smallest share.
+    /// Killed ones first, then held ones, then the smallest share, as of the last time that the person asked for the order.
     pub(crate) rows: Vec<Rolling>,
+    /// New ones, which wait until the person asks for them.
+    pub(crate) newer: Vec<Rolling>,
+    /// The next answer may put the rows in a new order.
+    pub(crate) reorder: bool,
     /// The selected row.
     pub(crate) selected: Option<(KeyId, Environment)>,
     /// Whether anything was loaded yet.
     pub(crate) loaded: bool,
     /// When to fetch.
     pub(crate) throttle: Throttle,
+    /// Rows that are marked.
+    pub(crate) marks: Marks<(KeyId, Environment)>,
 }
 
 impl State {
@@ -64,20 +71,46 @@ impl State {
         self.rows.retain(|r| !r.ghost || selected.as_ref().is_some_and(|(k, e)| r.id() == (k, e)));
     }
 
-    /// Takes what the registry answered; the selected row stays, as a ghost where it is done.
+    /// Takes what the registry answered. Rows never change places under the cursor: known ones are updated where they are,
+    /// new ones wait, the selected row stays as a ghost where it is done.
     pub(crate) fn take(&mut self, views: Vec<PointerView>) {
-        let current = self.current().map(|(_, row)| row.clone());
-        self.rows = views.into_iter().map(|view| Rolling { view, ghost: false }).collect();
-        if let Some(mut gone) = current.filter(|row| !self.rows.iter().any(|r| r.id() == row.id())) {
-            gone.ghost = true;
-            gone.view.pointer.rollout_pct = BasisPoints::ALL.min(gone.view.pointer.rollout_pct);
-            self.rows.push(gone);
+        let selected = self.current().map(|(_, row)| (row.view.pointer.key_id.clone(), row.view.pointer.environment.clone()));
+        let mut fresh: Vec<Rolling> = views.into_iter().map(|view| Rolling { view, ghost: false }).collect();
+        for row in &mut self.rows {
+            match fresh.iter().position(|found| found.id() == row.id()) {
+                Some(at) => *row = fresh.remove(at),
+                None => row.ghost = true,
+            }
         }
-        self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id().cmp(&b.id())));
+        self.rows.retain(|row| !row.ghost || selected.as_ref().is_some_and(|(k, e)| row.id() == (k, e)));
+        self.newer = fresh;
+        if self.reorder || !self.loaded || self.rows.is_empty() {
+            self.insert_newer();
+        }
+        self.reorder = false;
         self.loaded = true;
+        let there = |id: &(KeyId, Environment)| self.rows.iter().any(|r| !r.ghost && r.id() == (&id.0, &id.1));
+        self.marks.keep(there);
         if self.current().is_some_and(|(_, r)| Some(r.id()) != self.selected.as_ref().map(|(k, e)| (k, e))) {
             self.select(0);
         }
+    }
+}
+
+impl State {
+    /// A pointer moved: its row says so at once, without the number of a version that it no longer serves.
+    pub(crate) fn moved(&mut self, pointer: &EnvironmentPointer) {
+        let id = (&pointer.key_id, &pointer.environment);
+        if let Some(row) = self.rows.iter_mut().chain(&mut self.newer).find(|row| row.id() == id) {
+            row.view.version = row.view.version.take().filter(|version| version.digest == pointer.digest);
+            row.view.pointer.clone_from(pointer);
+        }
+    }
+
+    /// Inserts the rows that wait, and puts all in order.
+    pub(crate) fn insert_newer(&mut self) {
+        self.rows.append(&mut self.newer);
+        self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id().cmp(&b.id())));
     }
 }
 

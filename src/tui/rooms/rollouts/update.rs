@@ -1,6 +1,7 @@
 //! What Rollouts does with what happens.
 
 use super::State;
+use super::state::Rolling;
 use crate::tui::action::Action;
 use crate::tui::effect::{Answer, Effect, Query, Slot};
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, Place};
@@ -15,6 +16,7 @@ fn query() -> Query {
 
 /// The room comes to the front: fetch.
 pub(crate) fn open(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    state.reorder = true;
     state.throttle.now(Slot::Rollouts, query(), cx)
 }
 
@@ -31,12 +33,14 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             state.throttle.due(Slot::Rollouts, query, cx)
         }
         Msg::Followed(Followed::Pointer(pointer)) => {
-            if let Some(row) = state.rows.iter_mut().find(|r| r.id() == (&pointer.key_id, &pointer.environment)) {
-                row.view.pointer.clone_from(pointer);
-            }
+            state.moved(pointer);
             state.throttle.stale(Slot::Rollouts, query, cx)
         }
         Msg::Followed(Followed::Connected { .. }) => state.throttle.stale(Slot::Rollouts, query, cx),
+        Msg::Settled => {
+            state.marks.clear();
+            Vec::new()
+        }
         Msg::Ticked => state.throttle.due(Slot::Rollouts, query, cx),
         _ => Vec::new(),
     }
@@ -49,14 +53,24 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
         state.select(cursor.at);
         return Vec::new();
     }
-    if action == Action::Refetch {
-        return open(state, cx);
+    let own = |row: &Rolling| (row.view.pointer.key_id.clone(), row.view.pointer.environment.clone());
+    let listed: Vec<_> = state.rows.iter().filter(|row| !row.ghost).map(own).collect();
+    let here = state.current().and_then(|(_, row)| listed.iter().position(|id| *id == own(row)));
+    if state.marks.act(action, &listed, here) {
+        return Vec::new();
     }
+    match action {
+        Action::Refetch => return open(state, cx),
+        Action::InsertNewer => state.insert_newer(),
+        Action::Back => drop(state.marks.clear()),
+        _ => {}
+    }
+    let many = state.marks.len() > 1;
     let Some((_, row)) = state.current() else { return Vec::new() };
     match action {
         Action::RolloutsOpen | Action::PaneRight => vec![tell(Msg::Went(Place::Keys(Some(row.view.pointer.key_id.clone()))))],
-        Action::RolloutsHold if row.ghost => vec![say(Notice::error("cannot hold: this rollout is over"))],
-        Action::RolloutsHold if row.view.pointer.held => vec![say(Notice::note("it is held already; !u resumes it"))],
+        Action::RolloutsHold if row.ghost && !many => vec![say(Notice::error("cannot hold: this rollout is over"))],
+        Action::RolloutsHold if row.view.pointer.held && !many => vec![say(Notice::note("it is held already; !u resumes it"))],
         Action::RolloutsHold => {
             subject(state).dialog(DialogKind::Hold).map(|r| tell(Msg::DialogAsked(Box::new(r)))).into_iter().collect()
         }
@@ -67,6 +81,14 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
 /// What the cursor is on.
 pub(crate) fn subject(state: &State) -> Subject {
     let Some((_, row)) = state.current() else { return Subject::default() };
+    let marked = |row: &&Rolling| {
+        let pointer = &row.view.pointer;
+        state.marks.has(&(pointer.key_id.clone(), pointer.environment.clone()))
+    };
+    Subject { marked: state.rows.iter().filter(marked).map(about).collect(), ..about(row) }
+}
+
+fn about(row: &Rolling) -> Subject {
     let pointer = &row.view.pointer;
     Subject {
         key: Some(pointer.key_id.clone()),

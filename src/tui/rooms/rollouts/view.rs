@@ -13,6 +13,7 @@ use super::state::Rolling;
 use crate::model::{BasisPoints, Version};
 use crate::rules::hidden::visible;
 use crate::tui::look::Look;
+use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::row::Row;
@@ -40,15 +41,25 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let count = state.rows.iter().filter(|r| !r.ghost).count();
     let at = state.current().map_or(0, |(at, _)| at);
     let foot = if state.rows.is_empty() { String::new() } else { format!("{} of {}", at + 1, state.rows.len()) };
-    let title = format!("Rollouts {dot} {count} {dot} killed first");
+    let marked = if state.marks.len() > 0 { format!(" {dot} {} marked", state.marks.len()) } else { String::new() };
+    let title = format!("Rollouts {dot} {count} {dot} killed first{marked}");
     let inside = Pane::new(title).foot(foot).focused(true).draw(frame, area, look);
     let mut lines = vec![header(inside.width, look)];
     let room = usize::from(inside.height).saturating_sub(1);
     let first = scroll::first(at, state.rows.len(), room);
-    lines.extend(state.rows.iter().enumerate().skip(first).take(room).map(|(n, r)| row(r, n == at, inside.width, look)));
+    for (n, rolling) in state.rows.iter().enumerate().skip(first).take(room) {
+        let pointer = &rolling.view.pointer;
+        let marked = state.marks.has(&(pointer.key_id.clone(), pointer.environment.clone()));
+        lines.push(row(rolling, n == at, marks::sign(n == at, marked, look), inside.width, look));
+    }
     if state.rows.is_empty() {
         let text = if state.loaded { " every pointer is at 100 % and none is killed" } else { " fetching rollouts" };
         lines.push(Line::styled(text, look.style(Role::Dim)));
+    }
+    if !state.newer.is_empty() {
+        let text = format!(" {} newer {} press . to insert", state.newer.len(), look.sign("—", "-"));
+        lines.truncate(usize::from(inside.height).saturating_sub(1));
+        lines.push(Line::styled(text, look.style(Role::Warning)));
     }
     for (n, line) in lines.into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
@@ -89,19 +100,20 @@ fn version(version: Option<&Version>, digest: &crate::model::Digest, width: usiz
 
 /// A bar of ten and the share: never colour alone.
 fn share(points: BasisPoints, look: &Look) -> String {
-    let full = usize::from(points.get() / 1000);
+    // However small, a share that serves is seen.
+    let full = usize::from(points.get().div_ceil(1000)).min(10);
     let (on, off) = (look.sign("█", "#"), look.sign("░", "."));
     format!("{}{}{:>4}%", on.repeat(full), off.repeat(10 - full), points.to_string())
 }
 
-fn row(row: &Rolling, here: bool, width: u16, look: &Look) -> Line<'static> {
+fn row(row: &Rolling, here: bool, sign: &'static str, width: u16, look: &Look) -> Line<'static> {
     let (view, pointer, w) = (&row.view, &row.view.pointer, widths(width));
     let mut line = Row::new(width, look);
     if here {
         line = line.on(Role::Selected);
     }
     let plain = if row.ghost { Role::Dim } else { Role::Text };
-    line = line.own(if here { "> " } else { "  " }, 2, Role::Key).outside(pointer.key_id.as_str(), w.key - 1, plain).pad(1);
+    line = line.own(sign, 2, Role::Key).outside(pointer.key_id.as_str(), w.key - 1, plain).pad(1);
     let role = if view.protected { Role::Protected } else { plain };
     line = line.outside(&environment(pointer.environment.as_str(), view.protected), ENVIRONMENT - 1, role).pad(1);
     line = line.own(version(view.version.as_ref(), &pointer.digest, w.to), w.to - 1, plain).pad(1);
