@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """The terminal beside tig and lazygit, in one run: first full frame, key to first byte, memory, idle bytes.
 
-usage: benches/terminal.py [--keys 10000] [--runs 5] [--presses 200] [--idle 10] [--binary target/release/countersign]
+usage: benches/terminal.py [--keys 10000] [--rounds 9] [--presses 60] [--idle 10] [--keep DIR] [--binary target/release/countersign]
 
 Needs the release build, git, tig, and the Python packages pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
-120x36. Countersign shows a registry of `--keys` imported keys that is served on loopback by the same binary; tig and
-lazygit show a repository of 2,000 commits that this script makes. Prints milliseconds and, below, the ratios that count.
+120x36. Countersign shows a registry of `--keys` imported keys (each leaves two audit rows or more) that is served on loopback by
+the same binary; tig and lazygit show a repository of 2,000 commits that this script makes. The programs take turns, round by round,
+so that a busy machine is busy for all of them. A frame is full when the list that the person came for fills its pane. Figures are
+medians of the rounds; those of keys are of all presses. Memory is what all processes of a program hold resident, ours after every
+key was listed and 10,000 audit rows were walked through. With `--keep` registry and repository stay in DIR for the next run.
 """
-import argparse, fcntl, os, pathlib, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time
+import argparse, fcntl, json, os, pathlib, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time, urllib.request
 import psutil, pyte
 
 COLUMNS, ROWS = 120, 36
@@ -50,16 +53,15 @@ class Screen:
             pass  # pyte does not know every private query
         return at
 
-    def full(self, text):
-        lines = [line.rstrip() for line in self.screen.display]
-        return sum(map(bool, lines)) >= 10 and any(text in line for line in lines)
+    def full(self, text, rows):
+        return sum(text in line for line in self.screen.display) >= rows
 
-    def wait_full(self, text, limit=20):
+    def wait_full(self, text, rows, limit=20):
         while time.perf_counter() - self.started < limit:
             at = self.read(0.02)
-            if at and self.full(text):
+            if at and self.full(text, rows):
                 return (at - self.started) * 1e3
-        sys.exit(f"no full frame with {text!r}:\n" + "\n".join(self.screen.display))
+        sys.exit(f"no {rows} rows with {text!r}:\n" + "\n".join(self.screen.display))
 
     def settle(self, quiet=0.3, limit=5):
         until = time.perf_counter() + limit
@@ -97,31 +99,47 @@ def quantile(values, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def measure(name, command, folder, environment, text, before, options):
-    frames = []
-    for run in range(options.runs):
-        screen = Screen(command, folder, environment)
-        frames.append(screen.wait_full(text))
-        if run + 1 < options.runs:
-            screen.end()
+class Program:
+    """One of the programs: how it is started, what its first full frame shows, and what was measured."""
+
+    def __init__(self, name, command, folder, environment, text, rows, before):
+        self.name, self.command, self.folder, self.environment = name, command, folder, environment
+        self.text, self.rows, self.before = text, rows, before
+        self.frames, self.waits, self.memory, self.idle = [], [], [], None
+
+    def round(self, options, audit_rows=None):
+        """Starts it, presses `j`, weighs it, ends it. With `audit_rows` (the last time) it reads these and is then left alone."""
+        screen = Screen(self.command, self.folder, self.environment)
+        self.frames.append(screen.wait_full(self.text, self.rows))
+        screen.settle()
+        for key in self.before:
+            os.write(screen.fd, key)
+            screen.settle(0.6)
+        self.waits += [wait for _ in range(options.presses) if (wait := screen.press(b"j")) is not None]
+        if audit_rows:
+            screen.press(b"5")
+            for number in range(audit_rows, max(0, audit_rows - 10_000), -250):
+                os.write(screen.fd, b"%dG" % number)
+                screen.settle(0.05)
+        self.memory.append(screen.megabytes())
+        if audit_rows:
+            self.idle = quiet_bytes(screen, options.idle)
+        screen.end()
+
+    def found(self):
+        return dict(frame=quantile(self.frames, 0.5), p50=quantile(self.waits, 0.5), p99=quantile(self.waits, 0.99),
+                    # Only the last round of ours did all that memory is measured after.
+                    memory=self.memory[-1] if self.idle is not None else quantile(self.memory, 0.5))
+
+
+def quiet_bytes(screen, seconds):
+    """What is written in so many seconds without input. Relative times are redrawn on the minute: it is a spell inside one."""
+    time.sleep(max(0, 62 - time.time() % 60) if time.time() % 60 > 58 - seconds else 0)
     screen.settle()
-    for key in before:
-        screen.press(key)
-    waits = [wait for _ in range(options.presses) if (wait := screen.press(b"j")) is not None]
-    memory = screen.megabytes()
-    # Relative times are redrawn on the minute: a quiet spell is looked for inside one.
-    time.sleep(max(0, 62 - time.time() % 60) if time.time() % 60 > 58 - options.idle else 0)
-    screen.settle()
-    at = screen.seen
-    until = time.time() + options.idle
+    before, until = screen.seen, time.time() + seconds
     while time.time() < until:
         screen.read(0.2)
-    idle = screen.seen - at
-    screen.end()
-    found = dict(frame=quantile(frames, 0.5), p50=quantile(waits, 0.5), p99=quantile(waits, 0.99), memory=memory, idle=idle)
-    print(f"{name:12} frame {found['frame']:7.1f} ms   key p50 {found['p50']:6.2f} p99 {found['p99']:6.2f} ms   "
-          f"memory {memory:6.1f} MB   idle {idle} bytes in {options.idle} s", flush=True)
-    return found
+    return screen.seen - before
 
 
 def make_repository(folder):
@@ -143,57 +161,90 @@ def make_repository(folder):
     subprocess.run(["git", "-C", folder, "reset", "-q", "--hard", "main"], check=True)
 
 
-def start_registry(binary, folder, keys):
-    """A served registry with `keys` imported keys; the process and the environment of a client."""
+def serve(binary, folder):
+    """The registry in `folder`, served; the process and the environment of a client."""
+    data, log = folder / "registry", open(folder / "log", "w+")
+    server = subprocess.Popen([binary, "serve", data, "--listen", "127.0.0.1:0"], stdout=log, stderr=log)
+    address = None
+    while address is None:
+        time.sleep(0.05)
+        address = re.search(r"listening on (http://[0-9.:]+)", (folder / "log").read_text())
+        if server.poll() is not None:
+            sys.exit((folder / "log").read_text())
+    return server, dict(COUNTERSIGN_SERVER=address[1], COUNTERSIGN_TOKEN=(data / "admin-token").read_text().strip(),
+                        COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
+
+
+def make_registry(binary, folder, keys):
+    """A registry with `keys` imported keys, of which a fortieth has a promotion that waits."""
     chance = random.Random(11)
     texts = folder / "texts"
     for number in range(keys):
         place = texts / f"team{number % 40:02}"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"prompt-{number:05}.txt").write_text(" ".join(chance.choices(WORDS, k=40)) + "\n")
-    data = folder / "registry"
-    subprocess.run([binary, "init", data], check=True, stdout=subprocess.DEVNULL)
-    log = open(folder / "log", "w+")
-    server = subprocess.Popen([binary, "serve", data, "--listen", "127.0.0.1:0"], stdout=log, stderr=log)
-    address = None
-    while address is None:
-        time.sleep(0.05)
-        address = re.search(r"listening on (http://[0-9.:]+)", (folder / "log").read_text())
-    environment = dict(COUNTERSIGN_SERVER=address[1], COUNTERSIGN_TOKEN=(data / "admin-token").read_text().strip(),
-                       COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
+    subprocess.run([binary, "init", folder / "registry"], check=True, stdout=subprocess.DEVNULL)
+    server, environment = serve(binary, folder)
     few = folder / "few"
     shutil.copytree(texts / "team00", few)
     for place, name, more in ((texts, "bench", []), (few, "waiting", ["--env", "dev"])):
         subprocess.run([binary, "import", "dir", place, "--namespace", name, *more], check=True,
                        env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
-    return server, environment
+    server.terminate()
+    server.wait()
+
+
+def audit_head(environment):
+    """The newest number of the audit trail."""
+    asked = urllib.request.Request(environment["COUNTERSIGN_SERVER"] + "/v1/audit/head",
+                                   headers={"Authorization": "Bearer " + environment["COUNTERSIGN_TOKEN"]})
+    return json.load(urllib.request.urlopen(asked))["seq"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=10000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--presses", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--presses", type=int, default=60)
     parser.add_argument("--idle", type=int, default=10)
+    parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--binary", default="target/release/countersign")
     options = parser.parse_args()
     binary = str(pathlib.Path(options.binary).resolve())
     lazygit = shutil.which("lazygit") or str(pathlib.Path(sys.executable).parent / "lazygit")
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        make_repository(str(folder / "repository"))
-        server, environment = start_registry(binary, folder, options.keys)
-        quiet = dict(HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"))
+        folder = (options.keep or pathlib.Path(name)).resolve()
+        if not (folder / "ready").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            make_repository(str(folder / "repository"))
+            make_registry(binary, folder, options.keys)
+            # A greeting would lie over the list.
+            (folder / "peers" / "lazygit").mkdir(parents=True)
+            (folder / "peers" / "lazygit" / "config.yml").write_text("disableStartupPopups: true\nupdate: {method: never}\n")
+            (folder / "ready").touch()
+        server, environment = serve(binary, folder)
+        peers = dict(HOME=str(folder / "peers"), XDG_CONFIG_HOME=str(folder / "peers"))
+        repository = folder / "repository"
+        programs = [Program("countersign", [binary], folder, environment, "waiting.prompt", 20, [b"2", b"\r", b"j", b"\r"]),
+                    Program("tig", ["tig"], repository, peers, "change ", 20, []),
+                    Program("lazygit", [lazygit], repository, peers, "change ", 4, [b"4"])]
         try:
-            ours = measure("countersign", [binary], folder, environment, "waiting.prompt", [b"2", b"\r", b"j", b"\r"], options)
-            tig = measure("tig", ["tig"], folder / "repository", quiet, "change", [], options)
-            other = measure("lazygit", [lazygit], folder / "repository", quiet, "change", [b"4"], options)
+            rows = audit_head(environment)
+            for number in range(options.rounds):
+                for program in programs:
+                    last = number + 1 == options.rounds and program is programs[0]
+                    program.round(options, rows if last else None)
         finally:
             server.terminate()
             server.wait()
+    ours, tig, other = (program.found() for program in programs)
+    for program, found in zip(programs, (ours, tig, other)):
+        print(f"{program.name:12} frame {found['frame']:7.1f} ms   key p50 {found['p50']:6.2f} p99 {found['p99']:6.2f} ms   "
+              f"memory {found['memory']:6.1f} MB   {len(program.frames)} starts, {len(program.waits)} keys")
     print(f"ratios       frame / lazygit {ours['frame'] / other['frame']:.2f}   p99 / lazygit {ours['p99'] / other['p99']:.2f}   "
-          f"p99 / tig {ours['p99'] / tig['p99']:.2f}   memory / lazygit {ours['memory'] / other['memory']:.2f}   "
-          f"idle bytes {ours['idle']}")
+          f"p99 / tig {ours['p99'] / tig['p99']:.2f}   memory / lazygit {ours['memory'] / other['memory']:.2f}")
+    print(f"idle         {programs[0].idle} bytes in {options.idle} s")
 
 
-main()
+if __name__ == "__main__":
+    main()
