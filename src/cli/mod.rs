@@ -144,12 +144,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn start(cli: Cli) -> Done {
     let context = Context::new(cli.globals)?;
+    #[cfg(feature = "tui")]
+    if cli.command.is_none() && !cli.terminal.offers_demo(&context) {
+        return cli.terminal.open(&context);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = match cli.command {
         Some(command) => runtime.block_on(dispatch(&context, command)),
-        #[cfg(feature = "tui")]
-        None => runtime.block_on(cli.terminal.open(&context)),
-        #[cfg(not(feature = "tui"))]
+        #[cfg(all(feature = "server", feature = "tui"))]
+        None => runtime.block_on(cli.terminal.offer_demo(&context)),
+        #[cfg(not(all(feature = "server", feature = "tui")))]
         None => Err(Failure::usage("no command").hint("`countersign help` lists them")),
     };
     // Whatever still sleeps in a blocking thread must not hold the process.

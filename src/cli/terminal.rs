@@ -24,21 +24,25 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Whether there is no registry to open, and a person who can be offered the demo instead.
+    pub fn offers_demo(&self, context: &Context) -> bool {
+        cfg!(feature = "server") && context.server().is_none() && context.can_ask()
+    }
+
     /// Opens the terminal on the configured registry until the person leaves it.
-    pub async fn open(self, context: &Context) -> Done {
-        #[cfg(feature = "server")]
-        if context.server().is_none() && context.can_ask() {
-            return self.offer_demo(context).await;
-        }
-        super::login::before_terminal(context).await?;
+    pub fn open(self, context: &Context) -> Done {
+        // The terminal brings its own threads: none but this one until then.
+        let before = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        before.block_on(super::login::before_terminal(context))?;
+        drop(before);
         let client = context.client()?;
         let data_dir = context.paths.data_dir.clone();
-        self.run(context, client, &data_dir).await
+        ended(tui::run(self.options(context, client, &data_dir)?))
     }
 
     /// Without a registry, the demo shows what one is.
     #[cfg(feature = "server")]
-    async fn offer_demo(self, context: &Context) -> Done {
+    pub async fn offer_demo(self, context: &Context) -> Done {
         let answer = super::context::ask("no registry is named; start the demo? [Y/n] ")?;
         if !matches!(answer.to_lowercase().as_str(), "" | "y" | "yes") {
             context.server_or_hint()?;
@@ -53,6 +57,12 @@ impl Terminal {
         if self.linear {
             return super::review::linear(context, &client).await;
         }
+        let options = self.options(context, client, data_dir)?;
+        let end = tokio::task::spawn_blocking(move || tui::run(options)).await;
+        ended(end.unwrap_or(Err(TuiError::Panicked)))
+    }
+
+    fn options(self, context: &Context, client: Client, data_dir: &Path) -> Result<TuiOptions, Failure> {
         let mut options = TuiOptions::new(client);
         options.pins = Some(Pins::under(data_dir));
         options.data_dir = Some(data_dir.to_owned());
@@ -60,21 +70,24 @@ impl Terminal {
         (options.theme, options.own_theme) = theme_options(context, self.theme.as_deref())?;
         options.keymaps = keymaps(context, self.keymap.as_deref())?;
         options.clock = context.clock.clone();
-        let ended = tokio::task::spawn_blocking(move || tui::run(options)).await;
-        match ended.unwrap_or(Err(TuiError::Panicked)) {
-            Ok(End::Quit) => Ok(()),
-            Ok(End::Signal(number)) => {
-                let exit = Exit::Signal(u8::try_from(number).unwrap_or(0));
-                Err(Failure::new(exit, format!("ended by signal {number}; drafts are kept")))
-            }
-            Err(error @ TuiError::Keymap { .. }) => {
-                Err(Failure::usage(error.to_string()).hint("`countersign keymap check FILE` names every fault"))
-            }
-            Err(error @ TuiError::Theme { .. }) => {
-                Err(Failure::usage(error.to_string()).hint("`countersign theme check FILE` names every fault"))
-            }
-            Err(error) => Err(Failure::failed(error.to_string())),
+        Ok(options)
+    }
+}
+
+fn ended(end: Result<End, TuiError>) -> Done {
+    match end {
+        Ok(End::Quit) => Ok(()),
+        Ok(End::Signal(number)) => {
+            let exit = Exit::Signal(u8::try_from(number).unwrap_or(0));
+            Err(Failure::new(exit, format!("ended by signal {number}; drafts are kept")))
         }
+        Err(error @ TuiError::Keymap { .. }) => {
+            Err(Failure::usage(error.to_string()).hint("`countersign keymap check FILE` names every fault"))
+        }
+        Err(error @ TuiError::Theme { .. }) => {
+            Err(Failure::usage(error.to_string()).hint("`countersign theme check FILE` names every fault"))
+        }
+        Err(error) => Err(Failure::failed(error.to_string())),
     }
 }
 

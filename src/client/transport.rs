@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// How long a connection may take to come up.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Connections that are kept for later calls.
+const IDLE: usize = 4;
 /// The largest answer that is read into memory, in bytes.
 const LARGEST: usize = 64 << 20;
 
@@ -96,6 +98,8 @@ impl Client {
         let builder = if base.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
         let http = builder
             .connect_timeout(CONNECT)
+            // Each keeps room for the largest answer that it read.
+            .pool_max_idle_per_host(IDLE)
             // A token goes to the address that the person named and nowhere else.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
@@ -213,7 +217,8 @@ impl Client {
 
     async fn read(&self, mut response: reqwest::Response) -> Answer<(u16, Vec<u8>)> {
         let status = response.status().as_u16();
-        let mut bytes = Vec::new();
+        let stated = response.content_length().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(stated.min(LARGEST));
         while let Some(chunk) = response.chunk().await.map_err(|e| self.broken(&e))? {
             if bytes.len() + chunk.len() > LARGEST {
                 return Err(ClientError::Protocol(format!("it is larger than {LARGEST} bytes")));

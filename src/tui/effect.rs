@@ -57,7 +57,7 @@ pub(crate) enum Query {
     /// `Me` and `World`, in one.
     Session,
     /// What awaits me, what I owe, what awaits others: three lists in one.
-    Inbox,
+    Inbox(Extent),
     /// One promotion.
     Promotion(Uuid),
     /// Some promotions.
@@ -82,6 +82,15 @@ pub(crate) enum Query {
     Verify(u64),
 }
 
+/// How much of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The newest so many: what a first frame can show.
+    Newest(u32),
+    /// All.
+    Whole,
+}
+
 /// The Inbox's lists.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct InboxLists {
@@ -91,6 +100,8 @@ pub(crate) struct InboxLists {
     pub(crate) owed: Vec<PromotionView>,
     /// Open ones that wait for others.
     pub(crate) others: Vec<PromotionView>,
+    /// Whether these are all.
+    pub(crate) whole: bool,
 }
 
 /// What a dialog pins.

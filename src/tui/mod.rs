@@ -166,12 +166,14 @@ fn open(options: TuiOptions, keymap: Keymap, own: Option<theme::Theme>, facts: &
     state.screen.own_theme = own.as_ref().map(|own| own.name.clone());
     state.screen.ascii = facts.ascii();
     state.screen.offset = local_offset(&options.clock);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name(term::THREAD).enable_all().build()?;
+    // The loop has a thread to itself, that keys and frames pass without waking another; one more reads the answers.
+    let here = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let net = tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name(term::THREAD).enable_all().build()?;
     term::enter(facts)?;
     let _entered = term::Entered;
-    let end = runtime.block_on(runtime::run(options, state, drafts, own, facts));
+    let end = here.block_on(runtime::run(options, state, drafts, own, facts, net.handle().clone()));
     // Requests that hang must not hold up the way out.
-    runtime.shutdown_background();
+    net.shutdown_background();
     end
 }
 

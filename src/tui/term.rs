@@ -1,4 +1,4 @@
-//! The terminal's own state: entered once, left in reverse order on every way out; frames go out on a thread of their own.
+//! The terminal's own state: entered once, left in reverse order on every way out; frames go out without ever waiting.
 
 use super::keymap::{Key, KeyCode, Press};
 use super::msg::Msg;
@@ -8,10 +8,11 @@ use crossterm::event::{
 };
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute};
+use std::fs::File;
 use std::io;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Whether the terminal is entered: there is one terminal per process, and a panic hook cannot own it.
@@ -127,8 +128,12 @@ pub(crate) fn hook_panics() {
     }));
 }
 
-/// Writes frames on a thread of its own, one at a time: a slow or stopped terminal never stops the loop.
+/// Writes frames, one at a time. What the terminal does not take at once goes to a thread of its own: a slow or stopped
+/// terminal never stops the loop.
 pub(crate) struct Painter {
+    /// The terminal, opened once more so that not waiting is no matter of whoever shares standard output.
+    direct: Option<File>,
+    painted: Arc<dyn Fn() + Send + Sync>,
     frames: Option<mpsc::SyncSender<Vec<u8>>>,
     drained: mpsc::Receiver<()>,
     in_flight: bool,
@@ -136,7 +141,9 @@ pub(crate) struct Painter {
 
 impl Painter {
     /// A painter that calls `painted` after each frame that the terminal took whole.
-    pub(crate) fn start(painted: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(painted: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
+        let painted: Arc<dyn Fn() + Send + Sync> = Arc::new(painted);
+        let told = painted.clone();
         let (frames, orders) = mpsc::sync_channel::<Vec<u8>>(1);
         let (done, drained) = mpsc::channel();
         std::thread::Builder::new().name("countersign-paint".into()).spawn(move || {
@@ -145,14 +152,20 @@ impl Painter {
                 // A terminal that is gone ends the process by its hang-up, not by this error.
                 let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 let _ = done.send(());
-                painted();
+                told();
             }
         })?;
-        Ok(Self { frames: Some(frames), drained, in_flight: false })
+        Ok(Self { direct: without_waiting(), painted, frames: Some(frames), drained, in_flight: false })
     }
 
     /// Sends a frame; only when none is in flight.
-    pub(crate) fn paint(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn paint(&mut self, mut bytes: Vec<u8>) {
+        let taken = self.direct.as_mut().map_or(0, |out| write_now(out, &bytes));
+        if taken == bytes.len() {
+            (self.painted)();
+            return;
+        }
+        bytes.drain(..taken);
         if let Some(frames) = &self.frames {
             self.in_flight = frames.try_send(bytes).is_ok();
         }
@@ -173,6 +186,33 @@ impl Painter {
             self.in_flight = false;
         }
     }
+}
+
+/// The terminal behind standard output, for writing what it takes at once; none where it cannot be opened again.
+#[cfg(target_os = "linux")]
+fn without_waiting() -> Option<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options().write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open("/proc/self/fd/1").ok()
+}
+
+/// Elsewhere opening it again would share what is set.
+#[cfg(not(target_os = "linux"))]
+fn without_waiting() -> Option<File> {
+    None
+}
+
+/// How many bytes the terminal took.
+fn write_now(out: &mut impl io::Write, bytes: &[u8]) -> usize {
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match out.write(&bytes[taken..]) {
+            Ok(0) => break,
+            Ok(more) => taken += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    taken
 }
 
 /// A message of a terminal event, where it means something.
@@ -255,6 +295,29 @@ mod tests {
             (&[("TERM", "xterm")][..], true),
         ] {
             assert_eq!(facts(vars).ascii(), ascii, "{vars:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_does_not_take_at_once_is_left() {
+        struct Narrow(Vec<u8>);
+        impl io::Write for Narrow {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let room = 5usize.saturating_sub(self.0.len()).min(3).min(bytes.len());
+                if room == 0 {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                self.0.extend_from_slice(&bytes[..room]);
+                Ok(room)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        for (frame, taken) in [("", 0), ("abcd", 4), ("abcdefgh", 5)] {
+            let mut out = Narrow(Vec::new());
+            assert_eq!(write_now(&mut out, frame.as_bytes()), taken);
+            assert_eq!(out.0, &frame.as_bytes()[..taken]);
         }
     }
 

@@ -475,6 +475,18 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
         Ok(Answer::Broken { seq, why }) => state.link.chain = Chain::Broken { seq: *seq, why: why.clone() },
         _ => {}
     }
+    let answer = match answer {
+        // Long lists are handed over whole.
+        Ok(Answer::Inbox(lists)) => {
+            effects.extend(rooms::inbox::take(&mut state.inbox, *lists, &mut cx!(state, now)));
+            return effects;
+        }
+        Ok(Answer::Keys(rows)) => {
+            effects.extend(rooms::keys::take(&mut state.keys, rows, &mut cx!(state, now)));
+            return effects;
+        }
+        other => other,
+    };
     let msg = Msg::Loaded { slot, generation, answer };
     effects.extend(match slot {
         Slot::Session => session(state, msg, now),
@@ -551,7 +563,11 @@ fn link(state: &mut State, followed: &Followed, now: Now) -> Vec<Effect> {
     link.wire = Wire::Live;
     match followed {
         // After a gap everything may be different.
-        Followed::Connected { .. } if was != Wire::Live => refetch(state, now),
+        Followed::Connected { .. } if was != Wire::Live && was != Wire::Connecting => refetch(state, now),
+        // The first time everything is on its way already: each room asks again after what it gets.
+        Followed::Connected { .. } if state.session.world.is_none() && !state.slots.is_waiting(Slot::Session) => {
+            vec![state.slots.load(Slot::Session, Query::Session)]
+        }
         _ => Vec::new(),
     }
 }

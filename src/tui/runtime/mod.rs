@@ -22,6 +22,7 @@ use ratatui::Terminal;
 use ratatui::layout::Size;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -40,12 +41,15 @@ pub enum End {
 }
 
 /// Runs until the person leaves or a signal comes. The terminal is entered already.
+///
+/// Requests and background work run on `net`, so that the loop never waits for an answer to be read.
 pub(super) async fn run(
     options: TuiOptions,
     mut state: State,
     drafts: Drafts,
     own: Option<Theme>,
     facts: &term::Facts,
+    net: Handle,
 ) -> Result<End, TuiError> {
     let (width, height) = crossterm::terminal::size()?;
     (state.screen.width, state.screen.height) = (width, height);
@@ -58,6 +62,7 @@ pub(super) async fn run(
     let terminal = Terminal::new(Canvas::new(bytes.clone(), Size::new(width, height)))?;
     let theme = theme_of(&state.screen.theme, own.as_ref());
     let mut looper = Loop {
+        net,
         client: options.client,
         pins: options.pins,
         clock: options.clock,
@@ -73,7 +78,9 @@ pub(super) async fn run(
         sender,
         running: HashMap::new(),
         wakes: BTreeSet::new(),
+        later: Vec::new(),
         dirty: true,
+        urgent: false,
         shows: 0,
         drawn_at: None,
         end: None,
@@ -87,6 +94,7 @@ fn theme_of(name: &str, own: Option<&Theme>) -> Theme {
 }
 
 struct Loop {
+    net: Handle,
     client: Client,
     pins: Option<Pins>,
     clock: Clock,
@@ -103,7 +111,11 @@ struct Loop {
     sender: mpsc::UnboundedSender<Msg>,
     running: HashMap<Slot, JoinHandle<()>>,
     wakes: BTreeSet<Timestamp>,
+    /// Requests that go out once the frame is on its way.
+    later: Vec<Effect>,
     dirty: bool,
+    /// Whether a key waits for its frame: it need not keep its distance.
+    urgent: bool,
     /// How many dialogs had been opened when the frame in flight was drawn.
     shows: u64,
     drawn_at: Option<Instant>,
@@ -119,11 +131,16 @@ impl Loop {
         let mut signals = Signals::new()?;
         let line = hangup::Line::watch();
         self.perform(effects, &mut input)?;
+        // Nothing is known yet: the first frame can wait for the questions, not they for it.
+        self.ask();
         loop {
+            if self.end.is_none() {
+                self.draw()?;
+            }
+            self.ask();
             if let Some(end) = self.end {
                 return Ok(end);
             }
-            self.draw()?;
             let pause = self.pause();
             tokio::select! {
                 () = term::fault() => return Err(TuiError::Panicked),
@@ -167,6 +184,7 @@ impl Loop {
         let before = self.state.link.face();
         let modal = self.state.modal.is_some();
         self.state.screen.settled = !self.dirty;
+        self.urgent |= matches!(msg, Msg::Pressed(_));
         let effects = update::update(&mut self.state, msg, now);
         self.dirty |= !quiet || before != self.state.link.face() || modal != self.state.modal.is_some() || !effects.is_empty();
         self.perform(effects, input)
@@ -192,7 +210,7 @@ impl Loop {
     }
 
     fn draw(&mut self) -> Result<(), TuiError> {
-        let early = self.drawn_at.is_some_and(|at| at.elapsed() < FRAME);
+        let early = !self.urgent && self.drawn_at.is_some_and(|at| at.elapsed() < FRAME);
         if !self.dirty || early || self.painter.is_busy() {
             return Ok(());
         }
@@ -201,7 +219,7 @@ impl Loop {
         }
         let (state, theme, now) = (&self.state, &self.theme, self.clock.now());
         self.terminal.draw(|frame| super::frame::draw(frame, state, theme, now))?;
-        self.dirty = false;
+        (self.dirty, self.urgent) = (false, false);
         self.shows = self.state.screen.dialogs;
         self.drawn_at = Some(Instant::now());
         let bytes = self.bytes.take();
@@ -219,30 +237,7 @@ impl Loop {
     fn perform(&mut self, effects: Vec<Effect>, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         for effect in effects {
             match effect {
-                Effect::Load { slot, generation, query } => {
-                    let (client, pins, sender) = (self.client.clone(), self.pins.clone(), self.sender.clone());
-                    let task = tokio::spawn(async move {
-                        let answer = requests::read(&client, pins.as_ref(), query).await;
-                        let _ = sender.send(Msg::Loaded { slot, generation, answer });
-                    });
-                    self.occupy(slot, Some(task));
-                }
-                Effect::Cancel(slot) => self.occupy(slot, None),
-                Effect::Send { ticket, call } => {
-                    let (client, sender) = (self.client.clone(), self.sender.clone());
-                    tokio::spawn(async move {
-                        let receipt = requests::send(&client, ticket, *call).await;
-                        let _ = sender.send(Msg::Sent { ticket, receipt });
-                    });
-                }
-                Effect::Work { generation, work } => {
-                    let sender = self.sender.clone();
-                    let task = tokio::task::spawn_blocking(move || {
-                        let result = Box::new(super::rooms::review::perform(*work));
-                        let _ = sender.send(Msg::Worked { generation, result });
-                    });
-                    self.occupy(Slot::Work, Some(task));
-                }
+                Effect::Load { .. } | Effect::Cancel(_) | Effect::Send { .. } | Effect::Work { .. } => self.later.push(effect),
                 Effect::WakeAt(at) => {
                     self.wakes.insert(at);
                 }
@@ -259,6 +254,40 @@ impl Loop {
         Ok(())
     }
 
+    /// Sends out the requests that waited for the frame.
+    fn ask(&mut self) {
+        for effect in std::mem::take(&mut self.later) {
+            match effect {
+                Effect::Load { slot, generation, query } => {
+                    let (client, pins, sender) = (self.client.clone(), self.pins.clone(), self.sender.clone());
+                    let task = self.net.spawn(async move {
+                        let answer = requests::read(&client, pins.as_ref(), query).await;
+                        let _ = sender.send(Msg::Loaded { slot, generation, answer });
+                    });
+                    self.occupy(slot, Some(task));
+                }
+                Effect::Cancel(slot) => self.occupy(slot, None),
+                Effect::Send { ticket, call } => {
+                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    self.net.spawn(async move {
+                        let receipt = requests::send(&client, ticket, *call).await;
+                        let _ = sender.send(Msg::Sent { ticket, receipt });
+                    });
+                }
+                Effect::Work { generation, work } => {
+                    let sender = self.sender.clone();
+                    let task = self.net.spawn_blocking(move || {
+                        let result = Box::new(super::rooms::review::perform(*work));
+                        let _ = sender.send(Msg::Worked { generation, result });
+                    });
+                    self.occupy(Slot::Work, Some(task));
+                }
+                // Done at once, by `perform`.
+                _ => {}
+            }
+        }
+    }
+
     /// The newest request of a slot takes it over; the one before is given up.
     fn occupy(&mut self, slot: Slot, task: Option<JoinHandle<()>>) {
         let before = match task {
@@ -271,9 +300,11 @@ impl Loop {
     }
 
     fn follow(&self) {
+        // It starts tasks of its own.
+        let _net = self.net.enter();
         let mut stream = crate::client::follow(self.client.clone(), self.pins.clone());
         let sender = self.sender.clone();
-        tokio::spawn(async move {
+        self.net.spawn(async move {
             let mut attempt = 0;
             while let Some(event) = stream.next().await {
                 if sender.send(Msg::Followed(requests::followed(event, &mut attempt))).is_err() {

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, ClientError, Pins, VerifyError, verify_from};
 use crate::model::{Code, Digest};
-use crate::tui::effect::{Answer, Call, Done, Facts, Failure, FailureKind, InboxLists, Query, Receipt};
+use crate::tui::effect::{Answer, Call, Done, Extent, Facts, Failure, FailureKind, InboxLists, Query, Receipt};
 use crate::tui::msg::{Contact, Followed};
 use crate::tui::rooms::keys::Slim;
 use crate::wire::keys::ListKeys;
@@ -16,7 +16,7 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
             let (me, world) = tokio::try_join!(client.me(), client.world()).map_err(failure)?;
             Answer::Session(Box::new(me), Box::new(world))
         }
-        Query::Inbox => Answer::Inbox(Box::new(inbox(client).await.map_err(failure)?)),
+        Query::Inbox(extent) => Answer::Inbox(Box::new(inbox(client, extent).await.map_err(failure)?)),
         Query::Promotion(id) => Answer::Promotion(Box::new(client.promotion(id).await.map_err(failure)?)),
         Query::Promotions(ask) => Answer::Promotions(client.all_promotions(&ask).await.map_err(failure)?),
         Query::Version(digest) => Answer::Version(Box::new(client.version(&digest).await.map_err(failure)?)),
@@ -53,10 +53,15 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
     })
 }
 
+/// Rows of one page of a long list: what is read at once, and what a connection keeps room for, stays small.
+const PAGE: u32 = 500;
+/// Promotions of one page: each is a few kilobytes.
+const PROMOTIONS: u32 = 100;
+
 /// All keys, page by page, each slimmed before the next is read: ten thousand of them are held.
 async fn keys(client: &Client, mut ask: ListKeys) -> Result<Vec<Slim>, ClientError> {
     let mut rows = Vec::new();
-    ask.limit = Some(1000);
+    ask.limit = Some(PAGE);
     loop {
         let page = client.keys(&ask).await?;
         rows.extend(page.items.into_iter().map(Slim::of));
@@ -76,15 +81,28 @@ fn perhaps<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> 
     }
 }
 
-async fn inbox(client: &Client) -> Result<InboxLists, ClientError> {
-    let awaiting = ListPromotions { awaiting: Some("me".into()), ..ListPromotions::default() };
+async fn inbox(client: &Client, extent: Extent) -> Result<InboxLists, ClientError> {
     let owed = ListPromotions { owed: Some("me".into()), ..ListPromotions::default() };
-    let open = ListPromotions { state: Some("open".into()), ..ListPromotions::default() };
-    let (waiting, owed, open) =
-        tokio::try_join!(client.all_promotions(&awaiting), client.all_promotions(&owed), client.all_promotions(&open))?;
+    let awaiting = ListPromotions { awaiting: Some("me".into()), limit: Some(PROMOTIONS), ..ListPromotions::default() };
+    let open = ListPromotions { state: Some("open".into()), limit: Some(PROMOTIONS), ..ListPromotions::default() };
+    let (waiting, owed, open, whole) = match extent {
+        Extent::Newest(most) => {
+            let (awaiting, open) =
+                (ListPromotions { limit: Some(most), ..awaiting }, ListPromotions { limit: Some(most), ..open });
+            let (waiting, owed, open) =
+                tokio::try_join!(client.promotions(&awaiting), client.all_promotions(&owed), client.promotions(&open))?;
+            let whole = waiting.next_cursor.is_none() && open.next_cursor.is_none();
+            (waiting.items, owed, open.items, whole)
+        }
+        Extent::Whole => {
+            let (waiting, owed, open) =
+                tokio::try_join!(client.all_promotions(&awaiting), client.all_promotions(&owed), client.all_promotions(&open))?;
+            (waiting, owed, open, true)
+        }
+    };
     let mine = |p: &PromotionView| waiting.iter().chain(&owed).any(|w| w.promotion.promotion_id == p.promotion.promotion_id);
     let others = open.into_iter().filter(|p| !mine(p)).collect();
-    Ok(InboxLists { waiting, owed, others })
+    Ok(InboxLists { waiting, owed, others, whole })
 }
 
 async fn pair(client: &Client, from: Option<Digest>, to: Digest) -> Result<Answer, ClientError> {

@@ -73,6 +73,11 @@ impl Bench {
         self.tell(Msg::Loaded { slot, generation, answer: Ok(answer) })
     }
 
+    /// The answer to a request of a slot by its number, from 1.
+    pub(super) fn answer_late(&mut self, slot: Slot, generation: u64, answer: Answer) -> &mut Self {
+        self.tell(Msg::Loaded { slot, generation, answer: Ok(answer) })
+    }
+
     /// Whether a slot was asked for since the last [`Self::forget`].
     pub(super) fn asks(&self, slot: Slot) -> bool {
         self.asked.iter().any(|e| matches!(e, Effect::Load { slot: s, .. } if *s == slot))
@@ -226,7 +231,8 @@ pub(super) fn inbox() -> InboxLists {
     ready.mine.can_apply = true;
     ready.rule.protected = None;
     ready.promotion.environment = "stage".parse().unwrap();
-    InboxLists { waiting: vec![promotion(), second, ready], owed: Vec::new(), others: vec![other(33, "legal.disclaimer.global")] }
+    let (waiting, others) = (vec![promotion(), second, ready], vec![other(33, "legal.disclaimer.global")]);
+    InboxLists { waiting, owed: Vec::new(), others, whole: true }
 }
 
 /// One at 5 %, one killed.

@@ -1,7 +1,7 @@
 //! What rooms do when the world moves: rows wait, ghosts stay, late answers are dropped, staleness is told.
 
 use super::bench::{Bench, event, head, history, inbox, other, rollouts, row};
-use crate::tui::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
+use crate::tui::effect::{Answer, Effect, Extent, Failure, FailureKind, Query, Slot};
 use crate::tui::msg::{Contact, Followed, Msg, Place};
 use crate::tui::state::{Chain, Modal, Wire};
 use crate::wire::Page;
@@ -98,6 +98,55 @@ fn what_was_lost_is_fetched_again_when_the_registry_is_back() {
     for slot in [Slot::Session, Slot::Inbox, Slot::Rollouts] {
         assert!(bench.asks(slot) || bench.state.slots.is_waiting(slot), "{slot:?}");
     }
+}
+
+/// A terminal whose Inbox began with its newest row of four.
+fn begun() -> Bench {
+    let mut bench = Bench::empty();
+    assert!(bench.asked.iter().any(|e| matches!(e, Effect::Load { query: Query::Inbox(Extent::Newest(_)), .. })));
+    let mut lists = inbox();
+    lists.waiting.clear();
+    lists.whole = false;
+    bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));
+    bench.forget();
+    bench
+}
+
+fn asks_for_all(bench: &Bench) -> bool {
+    bench.asked.iter().any(|e| matches!(e, Effect::Load { query: Query::Inbox(Extent::Whole), .. }))
+}
+
+#[test]
+fn the_inbox_begins_with_its_newest_rows_and_the_rest_follows_once_the_stream_is_open() {
+    let mut bench = begun();
+    let text = bench.text();
+    assert!(text.contains("legal.disclaimer") && text.contains("for you 0+") && !text.contains("nothing waits"), "{text}");
+    bench.wait(100);
+    assert!(!asks_for_all(&bench), "what happens before the stream is open would be missed");
+    bench.tell(Msg::Followed(Followed::Connected { contact: Some(Contact { from: 1, head: head(40), first: false }) }));
+    assert!(asks_for_all(&bench));
+    bench.answer(Slot::Inbox, Answer::Inbox(Box::new(inbox())));
+    assert_eq!((bench.state.inbox.entries.len(), bench.state.inbox.newer.len()), (inbox().waiting.len() + 1, 0));
+    assert_eq!(bench.state.inbox.current().unwrap().0, 0, "the cursor is at the top still");
+    assert!(bench.text().contains("for you 3 "), "{}", bench.text());
+}
+
+#[test]
+fn the_rest_of_the_inbox_comes_too_where_the_stream_never_opens() {
+    let mut bench = begun();
+    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None }));
+    assert!(asks_for_all(&bench));
+}
+
+#[test]
+fn the_first_connection_asks_for_nothing_that_is_on_its_way() {
+    let mut bench = Bench::empty();
+    bench.forget();
+    bench.tell(Msg::Followed(Followed::Connected { contact: Some(Contact { from: 1, head: head(40), first: false }) }));
+    assert!(bench.asked.iter().all(|e| !matches!(e, Effect::Load { .. })), "{:?}", bench.asked);
+    // It was asked before the stream was open, so it is asked again, after its answer.
+    bench.answer_late(Slot::Inbox, 1, Answer::Inbox(Box::new(inbox()))).wait(1000);
+    assert!(asks_for_all(&bench));
 }
 
 #[test]

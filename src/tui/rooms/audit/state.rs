@@ -8,7 +8,7 @@ use crate::tui::field::{Field, Lines};
 use std::collections::BTreeMap;
 
 /// Rows that are kept at most; the farthest from the cursor go first.
-pub(crate) const KEPT: usize = 6_000;
+pub(crate) const KEPT: usize = 3_000;
 /// The newest rows are always kept, for the dock.
 const NEWEST: u64 = 64;
 /// Rows per request.

@@ -17,6 +17,8 @@ use crate::wire::world::ListAudit;
 
 /// Events per request of a search.
 const SEARCHED: u32 = 1000;
+/// Events that the dock begins with.
+const NEWEST: u32 = 60;
 /// A search goes on by itself until so many are found beyond the cursor.
 const AHEAD: usize = 60;
 
@@ -34,8 +36,9 @@ pub(crate) fn open(state: &mut State, seq: Option<u64>, cx: &mut Cx) -> Vec<Effe
 }
 
 fn page(before: Option<u64>, cx: &mut Cx) -> Effect {
-    // Without a place: the newest. `before` asks for what ends there.
-    let ask = ListAudit { before: before.or(Some(u64::from(u32::MAX))), limit: Some(PAGE), ..ListAudit::default() };
+    // Without a place: the newest, as many as a screen may show at once. `before` asks for what ends there.
+    let most = if before.is_some() { PAGE } else { NEWEST };
+    let ask = ListAudit { before: before.or(Some(u64::from(u32::MAX))), limit: Some(most), ..ListAudit::default() };
     cx.slots.load(Slot::Audit, Query::Events(ask))
 }
 
@@ -88,7 +91,11 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             state.head = state.head.max(head.seq);
             Vec::new()
         }
-        Msg::Followed(Followed::Connected { .. }) if !state.loaded => vec![page(None, cx)],
+        Msg::Followed(Followed::Connected { contact }) => {
+            let behind = state.loaded && contact.is_some_and(|c| c.head.seq > state.head);
+            let nothing = !state.loaded && !cx.slots.is_waiting(Slot::Audit);
+            if behind || nothing { vec![page(None, cx)] } else { Vec::new() }
+        }
         Msg::Resized { .. } => around(state, cx),
         _ => Vec::new(),
     }

@@ -7,10 +7,10 @@ mod view;
 pub(crate) mod words;
 
 pub(crate) use state::State;
-pub(crate) use update::{off, open, subject, typing, update};
+pub(crate) use update::{off, open, subject, take, typing, update};
 pub(crate) use view::draw;
 
 /// How many items wait for the person; none before they are known.
 pub(crate) fn waiting(state: &State) -> Option<usize> {
-    state.loaded.then(|| state.entries.iter().filter(|e| e.due.is_mine() && !e.ghost).count())
+    state.whole.then(|| state.entries.iter().filter(|e| e.due.is_mine() && !e.ghost).count())
 }

@@ -86,6 +86,8 @@ pub(crate) struct State {
     pub(crate) selected: Option<Uuid>,
     /// Whether anything was loaded yet.
     pub(crate) loaded: bool,
+    /// Whether that was all.
+    pub(crate) whole: bool,
     /// The next answer may put the rows in a new order: the person asked for it.
     pub(crate) reorder: bool,
     /// Words that a row must contain.
@@ -109,6 +111,7 @@ impl Default for State {
             newer: Vec::new(),
             selected: None,
             loaded: false,
+            whole: false,
             reorder: true,
             filter: Field::new(Lines::One),
             typing: false,
@@ -151,6 +154,8 @@ impl State {
         let owed = lists.owed.into_iter().map(|view| (view, true, false));
         let waiting = lists.waiting.into_iter().map(|view| (view, false, true));
         let others = lists.others.into_iter().map(|view| (view, false, false));
+        let grows = self.loaded && !self.whole;
+        self.whole = lists.whole;
         let mut fresh: Vec<Entry> = Vec::new();
         for (view, owed, waits) in owed.chain(waiting).chain(others) {
             if !fresh.iter().any(|e| e.id() == view.promotion.promotion_id) {
@@ -163,11 +168,12 @@ impl State {
             self.entries = fresh;
             self.newer.clear();
             self.sort();
-            self.reorder = false;
+            // The rest of a list takes its places among what came first.
+            self.reorder = !self.whole;
             self.loaded = true;
             // What the person just settled goes to the others; the cursor stays for the next one.
             let settled = was_mine && self.current().is_some_and(|(_, e)| !e.section.is_mine());
-            if settled || self.current().is_none_or(|(_, e)| Some(e.id()) != self.selected) {
+            if settled || (grows && at == 0) || self.current().is_none_or(|(_, e)| Some(e.id()) != self.selected) {
                 let last = self.visible().len().saturating_sub(1);
                 self.select(at.min(last));
             }

@@ -4,21 +4,41 @@ use super::State;
 use super::state::{Entry, Section};
 use crate::model::{Action as Audited, PromotionState};
 use crate::tui::action::Action;
-use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::effect::{Effect, Extent, InboxLists, Query, Slot};
 use crate::tui::keymap::KeyCode;
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane};
-use crate::tui::state::{Cx, Subject};
+use crate::tui::state::{Cx, Subject, Wire};
 use crate::tui::update::{review, say, tell};
 use crate::tui::widgets::scroll::{Cursor, Move};
 
+/// The first frame waits for no more rows than this: a screen's worth.
+const FIRST: u32 = 40;
+
 fn query() -> Query {
-    Query::Inbox
+    Query::Inbox(Extent::Whole)
 }
 
 /// The room comes to the front: fetch, and let rows take new places.
 pub(crate) fn open(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
     state.reorder = true;
-    state.throttle.now(Slot::Inbox, Query::Inbox, cx)
+    let query = if state.loaded { query() } else { Query::Inbox(Extent::Newest(FIRST)) };
+    state.throttle.now(Slot::Inbox, query, cx)
+}
+
+/// The lists came.
+pub(crate) fn take(state: &mut State, lists: InboxLists, cx: &mut Cx) -> Vec<Effect> {
+    state.take(lists);
+    match rest(state, cx) {
+        rest if rest.is_empty() => state.throttle.due(Slot::Inbox, query, cx),
+        rest => rest,
+    }
+}
+
+/// What the first frame left out is fetched once the stream is open, so that nothing is missed in between; or when it is clear
+/// that it does not open.
+fn rest(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
+    let wanted = state.loaded && !state.whole && !cx.slots.is_waiting(Slot::Inbox);
+    if wanted && cx.link.wire != Wire::Connecting { state.throttle.now(Slot::Inbox, query(), cx) } else { Vec::new() }
 }
 
 /// Whether the filter has the keys.
@@ -48,10 +68,8 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Loaded { answer, .. } => {
-            match answer {
-                Ok(Answer::Inbox(lists)) => state.take((**lists).clone()),
-                Ok(_) => {}
-                Err(_) => state.throttle.failed(),
+            if answer.is_err() {
+                state.throttle.failed();
             }
             state.throttle.due(Slot::Inbox, query, cx)
         }
@@ -61,11 +79,15 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
             });
             if relevant { state.throttle.stale(Slot::Inbox, query, cx) } else { Vec::new() }
         }
-        Msg::Followed(Followed::Connected { .. }) => state.throttle.stale(Slot::Inbox, query, cx),
         Msg::Settled => {
             state.marks.clear();
             Vec::new()
         }
+        Msg::Followed(Followed::Lost { .. }) => rest(state, cx),
+        Msg::Followed(Followed::Connected { .. }) => match rest(state, cx) {
+            rest if rest.is_empty() => state.throttle.stale(Slot::Inbox, query, cx),
+            rest => rest,
+        },
         Msg::Ticked => state.throttle.due(Slot::Inbox, query, cx),
         _ => Vec::new(),
     }

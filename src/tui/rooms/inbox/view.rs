@@ -49,7 +49,9 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let dot = look.sign("·", "-");
     let rows = state.visible();
     let at = state.current().map_or(0, |(at, _)| at);
-    let mut title = format!("Inbox {dot} for you {mine}");
+    // Until the rest is here the number may grow.
+    let more = if state.loaded && !state.whole { "+" } else { "" };
+    let mut title = format!("Inbox {dot} for you {mine}{more}");
     if rows.len() != state.entries.len() {
         title = format!("{title} {dot} filtered {} of {}", rows.len(), state.entries.len());
     }
@@ -58,7 +60,6 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
     let foot = if rows.is_empty() { String::new() } else { format!("{} of {}", at + 1, rows.len()) };
     let inside = Pane::new(title).foot(foot).focused(!state.in_preview).draw(frame, area, look);
-    let mut lines = Vec::new();
     let filtering = state.typing || !state.filter.text().is_empty();
     let top = u16::from(filtering);
     if filtering {
@@ -67,21 +68,20 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let field = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
         state.filter.draw(frame, field, state.typing, look);
     }
-    lines.push((false, header(inside.width, look)));
-    if state.loaded && mine == 0 && !state.entries.is_empty() {
+    let mut lines = Vec::new();
+    if state.whole && mine == 0 && !state.entries.is_empty() {
         let text = format!(" {} nothing waits for you", look.sign("✓", "ok"));
-        lines.push((false, Line::styled(text, look.style(Role::Ok))));
+        lines.push(Place::Note(Line::styled(text, look.style(Role::Ok))));
     }
     let mut section = None;
     for (n, entry) in rows.iter().enumerate() {
         if section != Some(entry.section) {
             if section.is_some() || entry.section != Section::Approve {
-                lines.push((false, heading(entry.section, inside.width, look)));
+                lines.push(Place::Heading(entry.section));
             }
             section = Some(entry.section);
         }
-        let sign = marks::sign(n == at, state.marks.has(&entry.id()), look);
-        lines.push((n == at, row(entry, n == at, sign, inside.width, look)));
+        lines.push(Place::Row(n));
     }
     if rows.is_empty() {
         let text = match (state.loaded, state.entries.is_empty()) {
@@ -89,25 +89,40 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             (true, true) => " nothing waits for you, and nothing for others",
             (true, false) => " no row matches the filter; esc clears it",
         };
-        lines.push((false, Line::styled(text, look.style(Role::Dim))));
+        lines.push(Place::Note(Line::styled(text, look.style(Role::Dim))));
     }
     let newer = (state.waiting() > 0).then(|| {
         let text = format!(" {} newer {} press . to insert", state.waiting(), look.sign("—", "-"));
         Line::styled(text, look.style(Role::Warning))
     });
     let height = inside.height.saturating_sub(top + u16::from(newer.is_some()));
-    // The header stays; the rest scrolls under it.
-    let (head, body) = lines.split_at(1);
-    let here = body.iter().position(|(here, _)| *here).unwrap_or(0);
-    let first = scroll::first(here, body.len(), usize::from(height.saturating_sub(1)));
-    let shown = head.iter().chain(body.iter().skip(first)).take(usize::from(height));
-    for (n, (_, line)) in shown.enumerate() {
+    // The header stays; the rest scrolls under it. Only what is seen is laid out.
+    let here = lines.iter().position(|place| matches!(place, Place::Row(n) if *n == at)).unwrap_or(0);
+    let first = scroll::first(here, lines.len(), usize::from(height.saturating_sub(1)));
+    let body = lines.into_iter().skip(first).map(|place| match place {
+        Place::Note(line) => line,
+        Place::Heading(section) => heading(section, inside.width, look),
+        Place::Row(n) => {
+            let sign = marks::sign(n == at, state.marks.has(&rows[n].id()), look);
+            row(rows[n], n == at, sign, inside.width, look)
+        }
+    });
+    let shown = std::iter::once(header(inside.width, look)).chain(body).take(usize::from(height));
+    for (n, line) in shown.enumerate() {
         let y = inside.y + top + u16::try_from(n).unwrap_or(0);
         frame.render_widget(line, Rect { y, height: 1, ..inside });
     }
     if let Some(line) = newer.filter(|_| inside.height > 0) {
         frame.render_widget(line, Rect { y: inside.bottom() - 1, height: 1, ..inside });
     }
+}
+
+/// What stands in a line of the list.
+enum Place {
+    Note(Line<'static>),
+    Heading(Section),
+    /// Which of the visible rows.
+    Row(usize),
 }
 
 /// Widths of the columns after the key: change, environment, gates, approvals.

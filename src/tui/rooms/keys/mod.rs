@@ -8,7 +8,7 @@ mod update;
 mod view;
 
 pub(crate) use state::{Slim, State};
-pub(crate) use update::{fetch, open, scope, subject, typing, update};
+pub(crate) use update::{fetch, open, scope, subject, take, typing, update};
 pub(crate) use view::draw;
 
 use crate::model::KeyId;

@@ -1,7 +1,7 @@
 //! What Keys does with what happens.
 
 use super::State;
-use super::state::{At, Focus, Node};
+use super::state::{At, Focus, Node, Slim};
 use crate::model::{Action as Audited, Digest, KeyId};
 use crate::tui::action::{Action, Scope};
 use crate::tui::effect::{Answer, Effect, Query, Slot};
@@ -124,15 +124,15 @@ fn again(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
     }
 }
 
+/// The list came.
+pub(crate) fn take(state: &mut State, rows: Vec<Slim>, cx: &mut Cx) -> Vec<Effect> {
+    let first = !state.loaded;
+    state.take(rows);
+    if first { history(state, cx) } else { Vec::new() }
+}
+
 fn loaded(state: &mut State, slot: Slot, answer: Option<&Answer>, cx: &mut Cx) -> Vec<Effect> {
     match answer {
-        Some(Answer::Keys(rows)) => {
-            let first = !state.loaded;
-            state.take(rows.clone());
-            if first {
-                return history(state, cx);
-            }
-        }
         Some(Answer::History(found)) => {
             state.history = Some((**found).clone());
             return details(state, cx);
