@@ -1,6 +1,7 @@
 //! From bytes to digest: strict I-JSON in, RFC 8785 out (R1-R3).
 
 mod reader;
+mod writer;
 
 use crate::model::{Content, Digest, Refusal};
 use serde::Serialize;
@@ -23,11 +24,16 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Value, Refusal> {
 }
 
 /// Canonical JSON (JCS, RFC 8785) of plain data. Numbers that JSON cannot hold (NaN, infinities) become null.
-#[expect(clippy::expect_used, reason = "plain data has text for names and has gone through `Value`, which holds no NaN")]
+#[expect(clippy::expect_used, reason = "plain data has text for names, and a `Value` holds no NaN")]
 pub fn canonical(data: &impl Serialize) -> Vec<u8> {
     let value = serde_json::to_value(data).expect("plain data is JSON");
-    serde_json_canonicalizer::to_vec(&value).expect("a JSON value has a canonical form")
+    let mut out = Vec::with_capacity(256);
+    writer::write(&value, &mut out);
+    out
 }
+
+/// Appends a text, or an object, in canonical form: for those who write the same shape over and over.
+pub(super) use writer::{write_members, write_text};
 
 /// SHA-256 of bytes.
 pub fn sha256(bytes: &[u8]) -> Digest {
@@ -218,7 +224,18 @@ mod tests {
         })
     }
 
+    #[test]
+    fn names_are_sorted_by_utf_16_units() {
+        let value = json!({ "\u{fb33}": 1, "\u{1f600}": 2, "\u{80}": 3, "a": 4, "\r": 5 });
+        assert_eq!(canonical(&value), "{\"\\r\":5,\"a\":4,\"\u{80}\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}".as_bytes());
+    }
+
     proptest! {
+        #[test]
+        fn the_canonical_form_is_the_one_of_rfc_8785(value in any_json()) {
+            prop_assert_eq!(canonical(&value), serde_json_canonicalizer::to_vec(&value).unwrap());
+        }
+
         #[test]
         fn any_json_is_read_as_it_was_written(value in any_json()) {
             // Doubles from 2^53 on that are whole are written without a fraction only by the canonical form.

@@ -14,6 +14,8 @@ pub struct Change<'a> {
     pub after: &'a EnvironmentPointer,
     /// Whether a digest is quarantined.
     pub quarantined: &'a dyn Fn(&Digest) -> bool,
+    /// Whether the safe default was itself killed here and not approved since.
+    pub distrusted: bool,
 }
 
 /// What units get before and after; none = no value.
@@ -24,11 +26,7 @@ impl Change<'_> {
     pub fn units<'u>(&self, unit_hashes: impl Iterator<Item = &'u str>) -> BTreeMap<Flow, u64> {
         let mut flows = BTreeMap::new();
         for unit_hash in unit_hashes {
-            let gets = |pointer| {
-                let facts =
-                    Facts { key: self.key, pointer, quarantined: self.quarantined, unit_hash: Some(unit_hash), explain: false };
-                resolve(&facts).digest
-            };
+            let gets = |pointer| resolve(&self.facts(pointer, Some(unit_hash))).digest;
             *flows.entry((self.before.and_then(&gets), gets(self.after))).or_default() += 1;
         }
         flows
@@ -61,8 +59,12 @@ impl Change<'_> {
     /// What a unit outside the share gets.
     fn outside(&self, pointer: &EnvironmentPointer) -> Option<Digest> {
         let nobody = EnvironmentPointer { rollout_pct: BasisPoints::ZERO, ..pointer.clone() };
-        let facts = Facts { key: self.key, pointer: &nobody, quarantined: self.quarantined, unit_hash: None, explain: false };
-        resolve(&facts).digest
+        resolve(&self.facts(&nobody, None)).digest
+    }
+
+    fn facts<'f>(&'f self, pointer: &'f EnvironmentPointer, unit_hash: Option<&'f str>) -> Facts<'f> {
+        let Self { key, quarantined, distrusted, .. } = *self;
+        Facts { key, pointer, quarantined, distrusted, unit_hash, explain: false }
     }
 }
 
@@ -115,7 +117,7 @@ mod tests {
             (Some(pointer(1, 100.0, None, false)), pointer(1, 100.0, None, true), 1),
         ] {
             let key = key();
-            let change = Change { key: &key, before: before.as_ref(), after: &after, quarantined: &|_| false };
+            let change = Change { key: &key, before: before.as_ref(), after: &after, quarantined: &|_| false, distrusted: false };
             let (counted, expected) = (change.units(units.iter().map(String::as_str)), change.expected());
             assert_eq!(counted.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{after:?}");
             assert_eq!(expected.len(), flows, "{expected:?}");
@@ -133,7 +135,7 @@ mod tests {
     fn raising_a_share_takes_the_digest_from_nobody() {
         let key = key();
         let (before, after) = (pointer(1, 5.0, Some(2), false), pointer(1, 60.0, Some(2), false));
-        let change = Change { key: &key, before: Some(&before), after: &after, quarantined: &|_| false };
+        let change = Change { key: &key, before: Some(&before), after: &after, quarantined: &|_| false, distrusted: false };
         let lost = (Some(before.digest), Some(Digest([2; 32])));
         assert!(!change.expected().contains_key(&lost));
     }

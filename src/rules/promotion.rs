@@ -9,7 +9,7 @@ use crate::model::{
 };
 use uuid::Uuid;
 
-pub use rollback::{killed_away, reached_all, rollback_target, rolled_away};
+pub use rollback::{proven, rollback_named, rollback_walked};
 
 /// How long a kill can be taken back by the person who gave it, in seconds.
 pub const UNDO_SECONDS: i64 = 600;
@@ -30,8 +30,8 @@ pub struct Opening<'a> {
     pub running: Option<Uuid>,
     /// Whether a digest must not serve as baseline: quarantined, discarded or unknown.
     pub unfit: &'a dyn Fn(&Digest) -> bool,
-    /// Whether a digest reached 100 % here and was not killed or rolled away since.
-    pub proven: &'a dyn Fn(&Digest) -> bool,
+    /// Whether `baseline` served everybody here before and is still good ([`proven`]).
+    pub proven: bool,
     /// What shall serve.
     pub to: Digest,
     /// Serve again after a kill.
@@ -162,7 +162,7 @@ fn baseline(opening: &Opening<'_>) -> Result<Option<Digest>, Refusal> {
         if !fit(&named) {
             return Err(Refusal::invalid("/baseline", "the baseline must be neither the killed digest nor quarantined"));
         }
-        if opening.key.safe_default_digest != Some(named) && !(opening.proven)(&named) {
+        if opening.key.safe_default_digest != Some(named) && !opening.proven {
             return Err(Refusal::invalid(
                 "/baseline",
                 "the baseline must have served everybody here before, or be the safe default",
@@ -236,19 +236,11 @@ pub fn killed(pointer: &EnvironmentPointer, now: Timestamp) -> EnvironmentPointe
     EnvironmentPointer { killed: true, next_step_at: None, ..changed(pointer, now) }
 }
 
-/// The pointer after a kill was taken back: as it was before the kill, which `history` (applied promotions of the pointer, oldest
-/// first) tells.
-pub fn undone(pointer: &EnvironmentPointer, history: &[Promotion], now: Timestamp) -> EnvironmentPointer {
-    let kill = pointer.revision - 1;
-    let since = changed_at(history, kill - 1);
-    let next = since.and_then(|since| next_step_at(&pointer.plan, pointer.rollout_pct, since));
+/// The pointer after a kill was taken back: as it was before the kill. `settled`: when it was last changed by anything but a kill
+/// or its taking back, which the bake counts from.
+pub fn undone(pointer: &EnvironmentPointer, settled: Option<Timestamp>, now: Timestamp) -> EnvironmentPointer {
+    let next = settled.and_then(|since| next_step_at(&pointer.plan, pointer.rollout_pct, since));
     EnvironmentPointer { killed: false, next_step_at: next.filter(|_| !pointer.held), ..changed(pointer, now) }
-}
-
-/// When the change from `revision` to the next one was made; a kill that was taken back, and its taking back, are looked through.
-fn changed_at(history: &[Promotion], revision: i64) -> Option<Timestamp> {
-    let row = history.iter().find(|row| row.pointer_revision == revision)?;
-    if is_undo(row) { changed_at(history, revision - 2) } else { row.applied_at }
 }
 
 fn changed(pointer: &EnvironmentPointer, now: Timestamp) -> EnvironmentPointer {
@@ -260,22 +252,20 @@ pub fn is_undo(row: &Promotion) -> bool {
     row.act == Act::Revive && row.reason.is_some()
 }
 
-/// The applied promote or revive whose rollout `pointer` shows; none after a rollback. `history`: applied promotions of the
-/// pointer, oldest first.
-pub fn running<'a>(pointer: &EnvironmentPointer, history: &'a [Promotion]) -> Option<&'a Promotion> {
-    let started = |row: &&Promotion| matches!(row.act, Act::Promote | Act::Revive | Act::Rollback) && !is_undo(row);
-    history.iter().rfind(started).filter(|row| row.act != Act::Rollback && row.to_digest == Some(pointer.digest))
+/// The applied promote or revive whose rollout `pointer` shows; none after a rollback. `decided`: the promote, revive or rollback
+/// that was applied last.
+pub fn running(pointer: &EnvironmentPointer, decided: Option<Promotion>) -> Option<Promotion> {
+    decided.filter(|row| row.act != Act::Rollback && row.to_digest == Some(pointer.digest))
 }
 
 /// Why a kill that was sent late is refused: the pointer was revived after the person decided. The revision that the person saw
-/// tells exactly; without it the moment does.
-pub fn outdated_kill(history: &[Promotion], issued_at: Option<Timestamp>, seen: Option<i64>) -> Option<&Promotion> {
-    let newer = |row: &&Promotion| match (seen, issued_at) {
+/// tells exactly; without it the moment does. `revived`: the revive, or kill taken back, that was applied last.
+pub fn outdated_kill(revived: Option<Promotion>, issued_at: Option<Timestamp>, seen: Option<i64>) -> Option<Promotion> {
+    revived.filter(|row| match (seen, issued_at) {
         (Some(seen), _) => row.pointer_revision >= seen,
         (None, Some(issued)) => row.applied_at.is_some_and(|at| at > issued),
         (None, None) => false,
-    };
-    history.iter().filter(|row| row.act == Act::Revive).rfind(newer)
+    })
 }
 
 /// What a kill serves instead: the safe default, unless it is the killed digest or unfit.
@@ -287,20 +277,18 @@ pub fn kill_serves(
     safe_default.filter(|digest| *digest != pointer.digest && !unfit(digest))
 }
 
-/// Whether the kill in `history` that the pointer shows can be taken back now: the newest change, within ten minutes. Whether the
+/// The kill that the pointer shows, where it can be taken back now: the newest change (`last`), within ten minutes. Whether the
 /// same person asks is the caller's to look at.
 ///
 /// # Errors
 /// `wrong_state`: not killed, too late, or something else changed.
-pub fn undoable<'a>(pointer: &EnvironmentPointer, history: &'a [Promotion], now: Timestamp) -> Result<&'a Promotion, Refusal> {
+pub fn undoable(pointer: &EnvironmentPointer, last: Option<Promotion>, now: Timestamp) -> Result<Promotion, Refusal> {
     let refused = |why: &str| Refusal::new(Code::WrongState, why).hint("a revive brings it back").current(pointer);
     if !pointer.killed {
         return Err(Refusal::new(Code::WrongState, "the pointer is not killed").current(pointer));
     }
-    let newest = history.iter().rfind(|row| row.pointer_revision == pointer.revision - 1);
-    let Some(kill) = newest.filter(|row| row.act == Act::Kill) else {
-        return Err(refused("something else changed since the kill"));
-    };
+    let kill = last.filter(|row| row.act == Act::Kill && row.pointer_revision == pointer.revision - 1);
+    let kill = kill.ok_or_else(|| refused("something else changed since the kill"))?;
     match kill.applied_at {
         Some(at) if now.seconds_since(at) < UNDO_SECONDS => Ok(kill),
         _ => Err(refused("a kill can be taken back within ten minutes only")),

@@ -11,6 +11,8 @@ pub struct Facts<'a> {
     pub pointer: &'a EnvironmentPointer,
     /// Whether a digest is quarantined.
     pub quarantined: &'a dyn Fn(&Digest) -> bool,
+    /// Whether the key's safe default was itself killed here and has not been approved since (here, or as safe default).
+    pub distrusted: bool,
     /// The unit's hash, where a unit was given.
     pub unit_hash: Option<&'a str>,
     /// Whether to say each step.
@@ -32,7 +34,7 @@ pub struct Chosen {
 
 /// What a unit gets. Server, command line and terminal ask this one function (R17).
 ///
-/// Killed: the safe default, or no value. A share below 100 %: the digest for units inside, the baseline for the rest and
+/// Killed: the safe default, unless it was killed here too, or no value. A share below 100 %: the digest for units inside, the baseline for the rest and
 /// for callers without a unit (never a random pick). Else the digest. A quarantined safe default or baseline is no value; a
 /// quarantined digest that serves goes on serving.
 pub fn resolve(facts: &Facts<'_>) -> Chosen {
@@ -81,6 +83,7 @@ fn killed(facts: &Facts<'_>) -> Outcome {
     match facts.key.safe_default_digest {
         None => none("the key has no safe default"),
         Some(safe) if safe == facts.pointer.digest => none("the safe default is the killed digest itself"),
+        Some(_) if facts.distrusted => none("the safe default was killed here before, and not approved since"),
         Some(safe) if (facts.quarantined)(&safe) => none("the safe default is quarantined"),
         Some(safe) => (Some(safe), ResolutionReason::Killed, None, "killed; the safe default".into()),
     }
@@ -155,7 +158,8 @@ mod tests {
     fn got(key: &ConfigKey, pointer: &EnvironmentPointer, unit: Option<&str>, bad: &[Digest]) -> Chosen {
         let hash = unit.map(|unit| unit_hash(&[0; 32], UnitType::User, unit).unwrap());
         let quarantined = |digest: &Digest| bad.contains(digest);
-        resolve(&Facts { key, pointer, quarantined: &quarantined, unit_hash: hash.as_deref(), explain: true })
+        let unit_hash = hash.as_deref();
+        resolve(&Facts { key, pointer, quarantined: &quarantined, distrusted: false, unit_hash, explain: true })
     }
 
     #[test]
@@ -197,13 +201,26 @@ mod tests {
     }
 
     #[test]
+    fn a_kill_does_not_serve_a_safe_default_that_was_killed_before() {
+        let key = key(Some(SAFE));
+        let reason = |killed, distrusted| {
+            let pointer = pointer(10_000, None, killed);
+            let facts =
+                Facts { key: &key, pointer: &pointer, quarantined: &|_| false, distrusted, unit_hash: None, explain: false };
+            resolve(&facts).reason
+        };
+        assert_eq!([reason(true, true), reason(true, false), reason(false, true)], [KilledNoDefault, Killed, Static]);
+    }
+
+    #[test]
     fn explaining_says_each_step_and_changes_no_answer() {
         let (key, pointer) = (key(None), pointer(2500, Some(B), false));
         let explained = got(&key, &pointer, Some("u1"), &[]);
         let steps: Vec<&str> = explained.steps.iter().map(|step| step.step.as_str()).collect();
         assert_eq!(steps, ["pointer", "killed", "rollout", "answer"]);
         let hash = unit_hash(&[0; 32], UnitType::User, "u1").unwrap();
-        let facts = Facts { key: &key, pointer: &pointer, quarantined: &|_| false, unit_hash: Some(&hash), explain: false };
+        let unit_hash = Some(hash.as_str());
+        let facts = Facts { key: &key, pointer: &pointer, quarantined: &|_| false, distrusted: false, unit_hash, explain: false };
         assert_eq!(resolve(&facts), Chosen { steps: Vec::new(), ..explained });
     }
 

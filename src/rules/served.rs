@@ -21,9 +21,10 @@ type Way = (ServedAs, BasisPoints);
 /// The periods in which `digest` served by one pointer, oldest first.
 ///
 /// `history`: the pointer's applied changes, oldest first. `marks`: when the digest was quarantined (true) and lifted (false),
-/// oldest first; a quarantined baseline or safe default is no value, a quarantined digest serves on.
-pub fn periods(digest: &Digest, history: &[Past], marks: &[(Moment, bool)]) -> Vec<Period> {
-    let mut fold = Fold { digest, marked: false, approved: None, now: None, periods: Vec::new() };
+/// oldest first; a quarantined baseline or safe default is no value, a quarantined digest serves on. `defaults`: the numbers of the
+/// changes that approved the digest as safe default.
+pub fn periods(digest: &Digest, history: &[Past], marks: &[(Moment, bool)], defaults: &[u64]) -> Vec<Period> {
+    let mut fold = Fold { digest, marked: false, approved: None, now: None, before: 0, history, defaults, periods: Vec::new() };
     let mut marks = marks.iter().peekable();
     for past in history {
         while let Some((moment, on)) = marks.next_if(|(moment, _)| moment.seq < past.moment.seq) {
@@ -37,11 +38,24 @@ pub fn periods(digest: &Digest, history: &[Past], marks: &[(Moment, bool)]) -> V
     fold.periods
 }
 
+/// Whether a safe default was itself killed at a pointer, and after that approved neither there nor as safe default: a kill must not
+/// serve it. `history`, `defaults`: as for [`periods`].
+pub fn distrusted(digest: &Digest, history: &[Past], defaults: &[u64]) -> bool {
+    let concerns =
+        |past: &&Past| past.pointer.digest == *digest && matches!(past.promotion.act, Act::Kill | Act::Promote | Act::Revive);
+    let newest = history.iter().rfind(concerns).filter(|past| past.promotion.act == Act::Kill);
+    newest.is_some_and(|kill| !defaults.iter().any(|default| *default > kill.moment.seq))
+}
+
 struct Fold<'a> {
     digest: &'a Digest,
     marked: bool,
     approved: Option<Uuid>,
     now: Option<&'a Past>,
+    /// How many changes came before the one that holds now.
+    before: usize,
+    history: &'a [Past],
+    defaults: &'a [u64],
     periods: Vec<Period>,
 }
 
@@ -53,6 +67,7 @@ impl<'a> Fold<'a> {
         } else if row.act == Act::Rollback {
             self.approved = None;
         }
+        self.before = self.history.iter().take_while(|other| other.moment.seq < past.moment.seq).count();
         self.now = Some(past);
         let began = Began {
             promotion_id: row.promotion_id,
@@ -91,6 +106,10 @@ impl<'a> Fold<'a> {
         let marked = |other: &Digest| self.marked && other == digest;
         if pointer.killed {
             // A safe default cannot move while a pointer of its key is killed: each row since the kill names the same one.
+            let earlier = self.history.get(..self.before).unwrap_or_default();
+            if distrusted(digest, earlier, self.defaults) {
+                return None;
+            }
             let served = kill_serves(pointer, past.promotion.safe_default_digest, marked);
             return (served == Some(*digest)).then_some((ServedAs::SafeDefault, BasisPoints::ALL));
         }

@@ -1,7 +1,7 @@
 //! What a request carries, read strictly: body, query, names in the path, Idempotency-Key. All else is a 422 with its place.
 
 use super::error::Rejection;
-use crate::model::{Code, Digest, Refusal};
+use crate::model::{Code, Refusal};
 use crate::rules::access::Caller;
 use crate::rules::canonical;
 use crate::workflow::Idempotency;
@@ -20,14 +20,9 @@ pub const MOST_BYTES: usize = 1024 * 1024;
 /// What is still read of a body that is too large, so that its sender sees the answer instead of a broken connection.
 const MOST_DRAINED: usize = 16 * MOST_BYTES;
 
-/// A JSON body (an empty one reads as `{}`), with the digest of its canonical form.
+/// A JSON body; an empty one reads as `{}`.
 #[derive(Debug)]
-pub struct Sent<T> {
-    /// What was sent.
-    pub value: T,
-    /// SHA-256 of its canonical JSON.
-    pub digest: Digest,
-}
+pub struct Sent<T>(pub T);
 
 /// Something to be done: who asks, the body, and the Idempotency-Key where one was sent.
 #[derive(Debug)]
@@ -43,31 +38,20 @@ pub struct Command<T> {
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
     type Rejection = Rejection;
     async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
-        let (parts, body) = request.into_parts();
-        let bytes = read(body).await?;
-        let value = if bytes.is_empty() {
-            Value::Object(serde_json::Map::new())
-        } else {
-            declared_json(&parts.headers)?;
-            canonical::parse_strict(&bytes)?
-        };
-        // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
-        canonical::refuse_nul(&value, &["/content", "/body"])?;
-        let digest = canonical::digest_of(&value);
-        Ok(Self { value: typed(value)?, digest })
+        Ok(Self(typed(json(request).await?)?))
     }
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Command<T> {
     type Rejection = Rejection;
-    async fn from_request(request: Request, state: &S) -> Result<Self, Rejection> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
         no_query(request.uri())?;
         let caller = caller(request.extensions().get())?;
         let key = idempotency_key(request.headers())?;
         let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
-        let sent = Sent::from_request(request, state).await?;
-        let idempotency = key.map(|key| Idempotency { key, method, path, body: sent.digest });
-        Ok(Self { caller, body: sent.value, idempotency })
+        let value = json(request).await?;
+        let idempotency = key.map(|key| Idempotency { key, method, path, body: canonical::digest_of(&value) });
+        Ok(Self { caller, body: typed(value)?, idempotency })
     }
 }
 
@@ -148,6 +132,20 @@ impl Names {
         let text = self.find(parameter).unwrap_or_default();
         text.parse().map_err(|why: T::Err| Refusal::invalid(parameter, format!("{text:?} in the path: {why}")))
     }
+}
+
+/// The body as strict JSON.
+async fn json(request: Request) -> Result<Value, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = read(body).await?;
+    if bytes.is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    declared_json(&parts.headers)?;
+    let value = canonical::parse_strict(&bytes)?;
+    // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
+    canonical::refuse_nul(&value, &["/content", "/body"])?;
+    Ok(value)
 }
 
 async fn read(body: Body) -> Result<Bytes, Refusal> {

@@ -5,13 +5,15 @@ use super::error::Rejection;
 use crate::model::{Code, Refusal};
 use crate::rules::canonical;
 use crate::wire::paths::template;
+use crate::workflow::Registry;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -21,30 +23,27 @@ const MOST_TIME: Duration = Duration::from_secs(30);
 const MOST_ANSWER: usize = 1 << 30;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Lays everything around a router, the log line outermost.
+/// Lays everything around a router, in one layer: each layer costs every request a clone of its route and a box.
 pub fn around(router: Router<App>, app: &App) -> Router<App> {
-    router
-        .layer(from_fn(conditional))
-        .layer(from_fn(timed))
-        .layer(CatchPanicLayer::custom(caught))
-        .layer(from_fn_with_state(app.clone(), logged))
+    router.layer((from_fn_with_state(app.registry.clone(), answered), CatchPanicLayer::custom(caught)))
 }
 
-/// Gives each request an id and a log line: no query, no body, no names, no token.
-async fn logged(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = app.registry.clock.uuid();
+/// Gives each request an id and a log line (no query, no body, no names, no token), and holds it to its time.
+async fn answered(State(registry): State<Arc<Registry>>, request: Request, next: Next) -> Response {
+    let id = hex::encode(registry.clock.bytes::<16>());
     let method = request.method().clone();
-    let template = request.extensions().get::<MatchedPath>().map_or_else(|| "-".to_owned(), |path| path.as_str().to_owned());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
     let began = tokio::time::Instant::now();
-    let mut response = next.run(request).await;
+    let mut response = timed(request, next).await;
+    let template = matched.as_ref().map_or("-", MatchedPath::as_str);
     let status = response.status().as_u16();
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     if response.status().is_server_error() {
-        tracing::error!(%id, %method, template, status, micros, "answered");
+        tracing::error!(id, %method, template, status, micros, "answered");
     } else {
-        tracing::debug!(%id, %method, template, status, micros, "answered");
+        tracing::debug!(id, %method, template, status, micros, "answered");
     }
-    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+    if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
@@ -52,9 +51,9 @@ async fn logged(State(app): State<App>, request: Request, next: Next) -> Respons
 
 async fn timed(request: Request, next: Next) -> Response {
     if [template::STREAM, template::KILL_MANY].contains(&request.uri().path()) {
-        return next.run(request).await;
+        return conditional(request, next).await;
     }
-    tokio::time::timeout(MOST_TIME, next.run(request)).await.unwrap_or_else(|_| {
+    tokio::time::timeout(MOST_TIME, conditional(request, next)).await.unwrap_or_else(|_| {
         let seconds = MOST_TIME.as_secs();
         Rejection(Refusal::new(Code::Timeout, format!("there was no answer within {seconds} s"))).into_response()
     })

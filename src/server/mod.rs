@@ -33,8 +33,9 @@ pub struct App {
     pub issuers: Arc<Issuers>,
     /// How often somebody may ask.
     pub limits: Arc<Limits>,
-    /// Ends streams and jobs.
-    pub shutdown: CancellationToken,
+    /// Ends streams and jobs. Shared, since what handlers share is cloned for each request, and cloning the token itself
+    /// takes a lock.
+    pub shutdown: Arc<CancellationToken>,
 }
 
 impl axum::extract::FromRef<App> for Arc<Registry> {
@@ -65,7 +66,7 @@ pub async fn serve_with(
 ) {
     let (outside, issuers, limits) = (Arc::new(outside), Arc::default(), Arc::new(limits));
     let jobs = jobs::start(registry.clone(), &outside, &shutdown);
-    let app = App { registry, outside, issuers, limits, shutdown: shutdown.clone() };
+    let app = App { registry, outside, issuers, limits, shutdown: Arc::new(shutdown.clone()) };
     accept::accept(listener, router::router(app), shutdown).await;
     jobs.wait().await;
 }

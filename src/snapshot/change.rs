@@ -1,10 +1,10 @@
 //! What a commit changed, as after-states, and how it enters a snapshot.
 
-use super::{HeldToken, KeyState, Servable, Snapshot, Written};
+use super::{Held, HeldToken, KeyState, Servable, Snapshot};
 use crate::model::{ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Policy};
 use std::sync::Arc;
 
-/// One after-state. A list of them, in any order but `Key` before what belongs to the key, is what a commit publishes.
+/// One after-state. A list of them is what a commit publishes: those of one key together, `Key` first.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// Another policy is in force.
@@ -46,18 +46,45 @@ impl Snapshot {
     #[must_use]
     pub fn after(&self, head: ChainHead, changes: Vec<Change>) -> Self {
         let mut next = self.clone();
-        let mut touched: Vec<KeyId> = Vec::new();
+        // The key that is being changed, outside of the map: it is found once and put back once.
+        let mut open: Option<KeyState> = None;
         for change in changes {
-            next.note(&change, head.seq);
-            if let Some(key) = next.enter(change) {
-                touched.push(key);
+            next.note(open.as_ref(), &change, head.seq);
+            match change {
+                Change::ReadOnly(why) => next.read_only = why,
+                Change::Policy(policy, digest) => (next.policy, next.policy_digest) = (policy, digest),
+                Change::Token(held) => {
+                    next.tokens.insert(held.token.token_id.clone(), Arc::from(held));
+                }
+                Change::Key(key) => {
+                    next.open(&mut open, &key.key_id);
+                    match &mut open {
+                        Some(state) => state.take_key(Arc::from(key)),
+                        None => open = Some(KeyState::new(Arc::from(key))),
+                    }
+                }
+                Change::Pointer(pointer) => {
+                    next.open(&mut open, &pointer.key_id);
+                    if let Some(state) = &mut open {
+                        state.take_pointer(Arc::from(pointer));
+                    }
+                }
+                Change::Content(servable) => {
+                    next.open(&mut open, &servable.content.key);
+                    if let Some(state) = &mut open {
+                        state.take_content(Arc::from(servable));
+                    }
+                }
+                Change::Quarantine(key, digest, quarantined) => {
+                    next.open(&mut open, &key);
+                    let held = open.as_mut().and_then(|state| state.contents.iter_mut().find(|c| c.digest == digest));
+                    if let Some(held) = held {
+                        Arc::make_mut(held).quarantined = quarantined;
+                    }
+                }
             }
         }
-        touched.sort();
-        touched.dedup();
-        for key in &touched {
-            next.drop_unnamed(key);
-        }
+        next.close(open);
         if !Arc::ptr_eq(&next.policy, &self.policy) {
             next.policy = next.with_members(&next.policy, head.at);
         }
@@ -69,8 +96,11 @@ impl Snapshot {
     }
 
     /// Notes where a change may be seen, before it is entered.
-    fn note(&mut self, change: &Change, seq: u64) {
-        let open = |id: &KeyId| self.keys.get(id).is_some_and(|state| !state.key.confidential);
+    fn note(&mut self, held: Option<&KeyState>, change: &Change, seq: u64) {
+        let open = |id: &KeyId| {
+            let state = held.filter(|state| state.key.key_id == *id).or_else(|| self.state(id).map(Arc::as_ref));
+            state.is_some_and(|state| !state.key.confidential)
+        };
         match change {
             Change::Pointer(pointer) if open(&pointer.key_id) => {
                 self.moved.places.insert(pointer.environment.clone(), seq);
@@ -88,72 +118,61 @@ impl Snapshot {
         }
     }
 
-    fn enter(&mut self, change: Change) -> Option<KeyId> {
-        match change {
-            Change::Policy(policy, digest) => {
-                self.policy = policy;
-                self.policy_digest = digest;
-                None
-            }
-            Change::ReadOnly(why) => {
-                self.read_only = why;
-                None
-            }
-            Change::Token(held) => {
-                self.tokens.insert(held.token.token_id.clone(), Arc::from(held));
-                None
-            }
-            Change::Key(key) => {
-                let id = key.key_id.clone();
-                let key: Arc<ConfigKey> = Arc::from(key);
-                if let Some(state) = self.state_mut(&id) {
-                    state.key = key;
-                } else {
-                    let state = KeyState { key, pointers: Vec::new(), contents: Vec::new() };
-                    self.keys.insert(id.clone(), Arc::new(state));
-                }
-                Some(id)
-            }
-            Change::Pointer(pointer) => {
-                let id = pointer.key_id.clone();
-                let pointer: Arc<EnvironmentPointer> = Arc::from(pointer);
-                let state = self.state_mut(&id)?;
-                match state.pointers.iter_mut().find(|p| p.environment == pointer.environment) {
-                    Some(held) => *held = pointer,
-                    None => state.pointers.push(pointer),
-                }
-                Some(id)
-            }
-            Change::Content(servable) => {
-                let id = servable.content.key.clone();
-                let written = Arc::new(Written::new(*servable));
-                let digest = written.servable().digest;
-                let state = self.state_mut(&id)?;
-                match state.contents.iter_mut().find(|c| c.servable().digest == digest) {
-                    Some(held) => *held = written,
-                    None => state.contents.push(written),
-                }
-                Some(id)
-            }
-            Change::Quarantine(id, digest, quarantined) => {
-                let state = self.state_mut(&id)?;
-                let held = state.contents.iter_mut().find(|c| c.servable().digest == digest)?;
-                Arc::make_mut(held).mark(quarantined);
-                None
-            }
+    /// Makes `open` the state of `key`, none where there is no such key; what was open before is put back.
+    fn open(&mut self, open: &mut Option<KeyState>, key: &KeyId) {
+        if open.as_ref().is_none_or(|state| state.key.key_id != *key) {
+            let found = self.state(key).map(|state| (**state).clone());
+            self.close(std::mem::replace(open, found));
         }
     }
 
-    fn state_mut(&mut self, key: &KeyId) -> Option<&mut KeyState> {
-        self.keys.get_mut(key).map(Arc::make_mut)
+    fn close(&mut self, open: Option<KeyState>) {
+        if let Some(mut state) = open {
+            state.drop_unnamed();
+            self.keys.insert(Held(Arc::new(state)), ());
+        }
+    }
+}
+
+impl KeyState {
+    pub(super) fn new(key: Arc<ConfigKey>) -> Self {
+        Self { key, pointers: Vec::new(), contents: Vec::new(), distrusted: Vec::new() }
+    }
+
+    fn take_key(&mut self, key: Arc<ConfigKey>) {
+        // Another safe default was approved as such, whatever became of it before.
+        if key.safe_default_digest != self.key.safe_default_digest {
+            self.distrusted.clear();
+        }
+        self.key = key;
+    }
+
+    fn take_pointer(&mut self, pointer: Arc<EnvironmentPointer>) {
+        // What serves, or is killed, is the safe default itself: that decides whether a kill may serve it from now on.
+        if self.key.safe_default_digest == Some(pointer.digest) {
+            self.distrusted.retain(|place| *place != pointer.environment);
+            if pointer.killed {
+                self.distrusted.push(pointer.environment.clone());
+            }
+        }
+        match self.pointers.iter_mut().find(|p| p.environment == pointer.environment) {
+            Some(held) => *held = pointer,
+            None => self.pointers.push(pointer),
+        }
+    }
+
+    fn take_content(&mut self, content: Arc<Servable>) {
+        match self.contents.iter_mut().find(|c| c.digest == content.digest) {
+            Some(held) => *held = content,
+            None => self.contents.push(content),
+        }
     }
 
     /// Drops the contents that neither a pointer nor the safe default names any more.
-    fn drop_unnamed(&mut self, key: &KeyId) {
-        let Some(state) = self.state_mut(key) else { return };
-        let KeyState { key, pointers, contents } = state;
+    fn drop_unnamed(&mut self) {
+        let Self { key, pointers, contents, .. } = self;
         contents.retain(|content| {
-            let digest = Some(content.servable().digest);
+            let digest = Some(content.digest);
             key.safe_default_digest == digest || pointers.iter().any(|p| Some(p.digest) == digest || p.baseline_digest == digest)
         });
     }

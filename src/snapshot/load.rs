@@ -1,9 +1,9 @@
 //! Reads a whole snapshot from the database, in one read transaction: one consistent state.
 
-use super::{HeldToken, KeyState, Pepper, Servable, Snapshot, Written};
-use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId};
+use super::{Held, HeldToken, KeyState, Pepper, Servable, Snapshot};
+use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId};
 use crate::rules::policy;
-use crate::storage::{Conn, Db, StorageError};
+use crate::storage::{Conn, Db, ServableRow, StorageError};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
     snapshot.sights = sights.map(|sight| (sight.actor.clone(), Arc::new(sight))).collect();
     let contents = contents(&mut conn).await?;
     let (keys, pointers) = (conn.key_all().await?, conn.pointer_all().await?);
-    snapshot.keys = keyed(keys, pointers, contents);
+    let distrusted = conn.past_distrusted_all().await?;
+    snapshot.keys = keyed(keys, pointers, contents, distrusted);
     Ok(snapshot)
 }
 
@@ -61,23 +62,28 @@ async fn contents(conn: &mut Conn<'_>) -> Result<Vec<Servable>, StorageError> {
     }
     let rows = conn.servable_all().await?;
     let servable = rows.into_iter().map(|row| {
-        let content = serde_json::from_slice(&row.content)
-            .map_err(|why| StorageError::Corrupt(format!("the content of {}: {why}", row.digest)))?;
         let fragments = fragments.remove(&row.digest).unwrap_or_default();
-        Ok(Servable { digest: row.digest, number: row.number, content, fragments, quarantined: row.quarantined })
+        Ok(Servable { fragments, ..read(row)? })
     });
     servable.collect()
+}
+
+/// A content without the bodies of the fragments that it pins.
+fn read(row: ServableRow) -> Result<Servable, StorageError> {
+    let ServableRow { digest, number, content, quarantined } = row;
+    let content =
+        serde_json::from_slice(&content).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
+    Ok(Servable { digest, number, content, fragments: BTreeMap::new(), quarantined })
 }
 
 fn keyed(
     keys: Vec<ConfigKey>,
     pointers: Vec<EnvironmentPointer>,
     contents: Vec<Servable>,
-) -> imbl::HashMap<KeyId, Arc<KeyState>> {
-    let mut states: HashMap<KeyId, KeyState> = keys
-        .into_iter()
-        .map(|key| (key.key_id.clone(), KeyState { key: Arc::new(key), pointers: Vec::new(), contents: Vec::new() }))
-        .collect();
+    distrusted: Vec<(KeyId, Environment)>,
+) -> imbl::HashMap<Held, ()> {
+    let mut states: HashMap<KeyId, KeyState> =
+        keys.into_iter().map(|key| (key.key_id.clone(), KeyState::new(Arc::new(key)))).collect();
     for pointer in pointers {
         if let Some(state) = states.get_mut(&pointer.key_id) {
             state.pointers.push(Arc::new(pointer));
@@ -85,10 +91,15 @@ fn keyed(
     }
     for content in contents {
         if let Some(state) = states.get_mut(&content.content.key) {
-            state.contents.push(Arc::new(Written::new(content)));
+            state.contents.push(Arc::new(content));
         }
     }
-    states.into_iter().map(|(key, state)| (key, Arc::new(state))).collect()
+    for (key, environment) in distrusted {
+        if let Some(state) = states.get_mut(&key) {
+            state.distrusted.push(environment);
+        }
+    }
+    states.into_values().map(|state| (Held(Arc::new(state)), ())).collect()
 }
 
 /// A content with its fragments' bodies, as [`super::Change::Content`] publishes it; none where there is no such version.
@@ -96,11 +107,11 @@ fn keyed(
 /// # Errors
 /// The database is away, or holds what does not read.
 pub async fn servable(conn: &mut Conn<'_>, digest: &Digest) -> Result<Option<Servable>, StorageError> {
-    let Some(bytes) = conn.content_get(digest).await? else { return Ok(None) };
-    let content =
-        serde_json::from_slice(&bytes).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
+    let Some(row) = conn.servable_get(digest).await? else { return Ok(None) };
+    let read = read(row)?;
+    if read.content.fragments.is_empty() {
+        return Ok(Some(read));
+    }
     let fragments = conn.version_fragment_list(digest).await?.into_iter().map(|f| (f.name, f.body)).collect();
-    let Some(version) = conn.version_get(digest).await? else { return Ok(None) };
-    let (number, quarantined) = (version.number, version.quarantine.is_some());
-    Ok(Some(Servable { digest: *digest, number, content, fragments, quarantined }))
+    Ok(Some(Servable { fragments, ..read }))
 }

@@ -8,21 +8,21 @@ mod change;
 mod load;
 pub mod meter;
 mod resolve;
-mod written;
 
 pub use cell::{Freshness, SnapshotCell};
 pub use change::Change;
 pub use load::{load, servable};
 pub use meter::Meter;
 pub use resolve::Choice;
-pub use written::Written;
 
 use crate::model::oidc::OidcSight;
 use crate::model::{
     Actor, ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Timestamp, Token,
 };
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The 32 secret bytes under which units become pseudonyms (R15); `Debug` shows nothing of them.
@@ -79,15 +79,39 @@ impl fmt::Debug for HeldToken {
 pub(crate) struct KeyState {
     pub(crate) key: Arc<ConfigKey>,
     pub(crate) pointers: Vec<Arc<EnvironmentPointer>>,
-    pub(crate) contents: Vec<Arc<Written>>,
+    pub(crate) contents: Vec<Arc<Servable>>,
+    /// Where the safe default was itself killed and has not been approved since: a kill there does not serve it.
+    pub(crate) distrusted: Vec<Environment>,
 }
+
+/// A key's state in the map of all of them, found by the key's name. One pointer wide (the map has no other value), since
+/// changing a key copies a path of the map's tree, and with it every pointer that the path's nodes hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Held(pub(crate) Arc<KeyState>);
+
+impl Borrow<KeyId> for Held {
+    fn borrow(&self) -> &KeyId {
+        &self.0.key.key_id
+    }
+}
+impl Hash for Held {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key.key_id.hash(state);
+    }
+}
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key.key_id == other.0.key.key_id
+    }
+}
+impl Eq for Held {}
 
 /// One consistent state of the registry. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(crate) policy: Arc<Policy>,
     pub(crate) policy_digest: Digest,
-    pub(crate) keys: imbl::HashMap<KeyId, Arc<KeyState>>,
+    pub(crate) keys: imbl::HashMap<Held, ()>,
     pub(crate) tokens: imbl::HashMap<String, Arc<HeldToken>>,
     pub(crate) sights: imbl::HashMap<Actor, Arc<OidcSight>>,
     pub(crate) pepper: Pepper,
@@ -140,27 +164,30 @@ impl Snapshot {
     }
     /// A key, confidential or not: ask `rules::access::sees` before showing it.
     pub fn key(&self, key: &KeyId) -> Option<&Arc<ConfigKey>> {
-        self.keys.get(key).map(|state| &state.key)
+        self.state(key).map(|state| &state.key)
     }
     /// All keys, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ConfigKey>> {
-        self.keys.values().map(|state| &state.key)
+        self.keys.keys().map(|Held(state)| &state.key)
     }
     /// A pointer.
     pub fn pointer(&self, key: &KeyId, environment: &Environment) -> Option<&Arc<EnvironmentPointer>> {
-        self.keys.get(key)?.pointer(environment)
+        self.state(key)?.pointer(environment)
     }
     /// All pointers, in no order.
     pub fn pointers(&self) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
-        self.keys.values().flat_map(|state| &state.pointers)
+        self.keys.keys().flat_map(|Held(state)| &state.pointers)
     }
     /// The pointers of a key, in no order.
     pub fn pointers_of(&self, key: &KeyId) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
-        self.keys.get(key).into_iter().flat_map(|state| &state.pointers)
+        self.state(key).into_iter().flat_map(|state| &state.pointers)
     }
     /// A content of a key that serves or may serve at once.
     pub fn servable(&self, key: &KeyId, digest: &Digest) -> Option<&Servable> {
-        self.keys.get(key)?.content(digest).map(Written::servable)
+        self.state(key)?.content(digest)
+    }
+    pub(crate) fn state(&self, key: &KeyId) -> Option<&Arc<KeyState>> {
+        self.keys.get_key_value(key).map(|(Held(state), ())| state)
     }
     /// A token by its id (`cs_` and 10 letters).
     pub fn token(&self, token_id: &str) -> Option<&Arc<HeldToken>> {
@@ -201,8 +228,8 @@ impl KeyState {
     pub(crate) fn pointer(&self, environment: &Environment) -> Option<&Arc<EnvironmentPointer>> {
         self.pointers.iter().find(|p| p.environment == *environment)
     }
-    pub(crate) fn content(&self, digest: &Digest) -> Option<&Written> {
-        self.contents.iter().find(|c| c.servable().digest == *digest).map(Arc::as_ref)
+    pub(crate) fn content(&self, digest: &Digest) -> Option<&Servable> {
+        self.contents.iter().find(|c| c.digest == *digest).map(Arc::as_ref)
     }
 }
 

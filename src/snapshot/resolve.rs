@@ -1,14 +1,13 @@
 //! `resolve(key, environment, unit)` on a snapshot: no database, no write.
 
-use super::{Snapshot, Written};
-use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Refusal, Resolution, ResolutionReason, Step};
+use super::{Servable, Snapshot};
+use crate::model::{ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Refusal, ResolutionReason, Step};
 use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::{Chosen, Facts, resolve};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// What a unit gets, borrowing from the snapshot; [`Choice::resolution`] makes the answer of it.
+/// What a unit gets, borrowing from the snapshot; [`Choice::json`] makes the answer of it.
 #[derive(Debug)]
 pub struct Choice<'a> {
     /// The key.
@@ -16,7 +15,7 @@ pub struct Choice<'a> {
     /// The pointer.
     pub pointer: &'a EnvironmentPointer,
     /// What is served; none = use the code's default.
-    pub served: Option<&'a Written>,
+    pub served: Option<&'a Servable>,
     /// Why.
     pub reason: ResolutionReason,
     /// The unit's bucket, where one decided.
@@ -39,12 +38,14 @@ impl Snapshot {
         unit: Option<&str>,
         explain: bool,
     ) -> Result<Option<Choice<'_>>, Refusal> {
-        let Some(state) = self.keys.get(key) else { return Ok(None) };
+        let Some(state) = self.state(key) else { return Ok(None) };
         let Some(pointer) = state.pointer(environment) else { return Ok(None) };
         let unit_hash = unit.map(|unit| unit_hash(&self.pepper.0, state.key.unit_type, unit)).transpose()?;
         // A digest that has no content here cannot be served, so it counts as one that may not.
-        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.servable().quarantined);
-        let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, unit_hash: unit_hash.as_deref(), explain };
+        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
+        let distrusted = state.distrusted.contains(environment);
+        let unit = unit_hash.as_deref();
+        let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, distrusted, unit_hash: unit, explain };
         let Chosen { digest, reason, bucket, steps } = resolve(&facts);
         let served = digest.and_then(|digest| state.content(&digest));
         Ok(Some(Choice { key: &state.key, pointer, served, reason, bucket, unit_hash, steps }))
@@ -52,43 +53,23 @@ impl Snapshot {
 }
 
 impl Choice<'_> {
-    /// The answer, content and fragment bodies included.
-    pub fn resolution(&self, stale: bool) -> Resolution {
-        let served = self.served.map(Written::servable);
-        Resolution {
-            key_id: self.key.key_id.clone(),
-            environment: self.pointer.environment.clone(),
-            digest: served.map(|s| s.digest),
-            reason: self.reason,
-            variant: None,
-            content: served.map(|s| s.content.clone()),
-            fragments: served.map(|s| s.fragments.clone()).unwrap_or_default(),
-            revision: self.pointer.revision,
-            killed: self.pointer.killed,
-            stale,
-            bucket: self.bucket,
-            unit_hash: self.unit_hash.clone(),
-            steps: self.steps.clone(),
-        }
-    }
-
-    /// The JSON of [`Choice::resolution`], without writing the content again.
+    /// The answer as JSON (a `Resolution`), content and fragment bodies included, without a copy of either.
     ///
     /// # Errors
     /// None: every part is plain data.
     pub fn json(&self, stale: bool) -> serde_json::Result<Vec<u8>> {
-        let content = self.served.map(Written::content_json);
-        let mut bytes = Vec::with_capacity(512 + content.map_or(0, |content| content.get().len()));
+        // Most contents are texts; what is larger lets the answer grow.
+        let text = self.served.and_then(|served| served.content.body.as_str()).map_or(0, str::len);
+        let mut bytes = Vec::with_capacity(1024 + text + text / 16);
+        let none = BTreeMap::new();
         let answer = Answer {
             key_id: &self.key.key_id,
             environment: &self.pointer.environment,
-            digest: self.served.map(|written| written.servable().digest),
+            digest: self.served.map(|served| served.digest),
             reason: self.reason,
             variant: None,
-            content,
-            fragments: self
-                .served
-                .map_or(Fragments::None(BTreeMap::new()), |written| Fragments::Written(written.fragments_json())),
+            content: self.served.map(|served| &served.content),
+            fragments: self.served.map_or(&none, |served| &served.fragments),
             revision: self.pointer.revision,
             killed: self.pointer.killed,
             stale,
@@ -101,7 +82,7 @@ impl Choice<'_> {
     }
 }
 
-/// [`Resolution`] with the parts that were written before.
+/// A `Resolution` that borrows.
 #[derive(Serialize)]
 struct Answer<'a> {
     key_id: &'a KeyId,
@@ -109,8 +90,8 @@ struct Answer<'a> {
     digest: Option<Digest>,
     reason: ResolutionReason,
     variant: Option<&'a str>,
-    content: Option<&'a RawValue>,
-    fragments: Fragments<'a>,
+    content: Option<&'a Content>,
+    fragments: &'a BTreeMap<String, String>,
     revision: i64,
     killed: bool,
     stale: bool,
@@ -120,24 +101,23 @@ struct Answer<'a> {
     steps: &'a [Step],
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Fragments<'a> {
-    Written(&'a RawValue),
-    None(BTreeMap<String, String>),
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{key_changes, prod, share, snapshot};
     use super::*;
-    use crate::model::BasisPoints;
+    use crate::model::{BasisPoints, Resolution};
+    use crate::rules::canonical;
+
+    fn read(choice: &Choice<'_>) -> Resolution {
+        serde_json::from_slice(&choice.json(true).unwrap()).unwrap()
+    }
 
     fn reasons(snapshot: &Snapshot, key: &KeyId) -> (ResolutionReason, Option<Digest>) {
         let choice = snapshot.resolve(key, &prod(), Some("u1"), false).unwrap().unwrap();
-        let digest = choice.served.map(|written| written.servable().digest);
-        assert_eq!(digest, choice.resolution(false).digest);
-        (choice.reason, digest)
+        let answer = read(&choice);
+        assert_eq!(answer.content.as_ref().map(canonical::content_digest), answer.digest, "what serves is what its digest says");
+        assert_eq!(answer.reason, choice.reason);
+        (answer.reason, answer.digest)
     }
 
     #[test]
@@ -174,9 +154,7 @@ mod tests {
             let explained = half.resolve(&key, &prod(), Some(&unit), true).unwrap().unwrap();
             assert_eq!((plain.reason, plain.bucket), (explained.reason, explained.bucket));
             assert!(plain.steps.is_empty() && !explained.steps.is_empty());
-            for choice in [plain, explained] {
-                assert_eq!(choice.json(true).unwrap(), serde_json::to_vec(&choice.resolution(true)).unwrap());
-            }
+            assert_eq!(read(&plain).content, read(&explained).content);
         }
     }
 }

@@ -166,7 +166,8 @@ impl Db {
                 .idle_timeout(None)
                 .max_lifetime(None)
                 .acquire_timeout(Duration::from_secs(patience))
-                .test_before_acquire(true)
+                // A file does not go away like a server: no question before each use.
+                .test_before_acquire(false)
                 // The engine ends a transaction by itself when the disk is full; the driver still counts it as open and
                 // would refuse every later one. Such a connection is closed, and a fresh one takes its place.
                 .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))

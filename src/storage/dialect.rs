@@ -15,6 +15,7 @@ pub(super) const BEGIN_READ_POSTGRES: &str = "BEGIN ISOLATION LEVEL REPEATABLE R
 /// Version, name, text. A migration that was released never changes.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "registry", include_str!("migrations/0001_registry.sql")),
+    (2, "past", include_str!("migrations/0002_past.sql")),
     (3, "policy", include_str!("migrations/0003_policy.sql")),
     (4, "people", include_str!("migrations/0004_people.sql")),
     (5, "webhooks", include_str!("migrations/0005_webhooks.sql")),

@@ -24,6 +24,7 @@ mod keys;
 pub mod meta;
 mod moves;
 mod outbox;
+mod past;
 mod pointers;
 mod policy;
 mod promotions;
@@ -47,7 +48,7 @@ pub use moves::MoveRow;
 pub use outbox::OutboxRow;
 pub use pointers::PointerFilter;
 pub use policy::PolicyRow;
-pub use promotions::{PromotionFilter, ReachedFull};
+pub use promotions::PromotionFilter;
 pub use servable::ServableRow;
 pub use tokens::StoredToken;
 pub use webhooks::StoredWebhook;
@@ -63,6 +64,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     meta::ALL,
     moves::ALL,
     outbox::ALL,
+    past::ALL,
     pointers::ALL,
     policy::ALL,
     promotions::ALL,

@@ -3,7 +3,7 @@
 use super::codec::{AsJson, Id, limit};
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{Act, Actor, Digest, Environment, KeyId, Plan, Promotion, PromotionState, Timestamp};
+use crate::model::{Actor, Digest, Environment, KeyId, Plan, Promotion, PromotionState, Timestamp};
 use uuid::Uuid;
 
 macro_rules! columns {
@@ -71,20 +71,11 @@ const LAST_APPLIED: &str = concat!(
     columns!(),
     " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL ORDER BY p.applied_seq DESC LIMIT 1"
 );
-const LAST_STARTED: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL AND p.act IN ('promote', 'revive') \
-     ORDER BY p.applied_seq DESC LIMIT 1"
-);
 const APPLIED_OF: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq IS NOT NULL ORDER BY p.applied_seq DESC LIMIT $3"
 );
-const REACHED_FULL: &str = "SELECT to_digest, act, promotion_id, applied_at FROM promotion WHERE key_id = $1 AND environment = $2 \
-    AND applied_seq IS NOT NULL AND rollout_pct = 10000 AND to_digest IS NOT NULL AND act IN ('promote', 'step', 'revive', 'rollback') \
-    ORDER BY applied_seq";
 const SERVED: &str = "SELECT COUNT(*) FROM promotion WHERE key_id = $1 AND environment = $2 AND to_digest = $3 \
     AND applied_seq IS NOT NULL AND rollout_pct > 0 AND act IN ('promote', 'step', 'revive', 'rollback')";
 const OWED: &str = concat!(
@@ -130,9 +121,7 @@ pub(super) const ALL: &[&str] = &[
     TIMED_OF_KEY,
     TIMED,
     LAST_APPLIED,
-    LAST_STARTED,
     APPLIED_OF,
-    REACHED_FULL,
     SERVED,
     OWED,
     LIST_BY_CHANGE,
@@ -176,26 +165,6 @@ decode!(Promotion, r => Ok(Self {
     when_ready: r.try_get("when_ready")?,
     break_glass: r.try_get("break_glass")?,
     missed: r.try_get("missed")?,
-}));
-
-/// A digest that reached 100 % of a pointer by an applied promotion, step, revive or rollback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReachedFull {
-    /// The digest.
-    pub digest: Digest,
-    /// How it got there.
-    pub act: Act,
-    /// By which promotion.
-    pub promotion_id: Uuid,
-    /// When.
-    pub at: Timestamp,
-}
-
-decode!(ReachedFull, r => Ok(Self {
-    digest: r.try_get("to_digest")?,
-    act: r.try_get("act")?,
-    promotion_id: r.try_get::<Id, _>("promotion_id")?.0,
-    at: r.try_get("applied_at")?,
 }));
 
 /// What a page of promotions asks for. Newest first.
@@ -369,15 +338,6 @@ impl Conn<'_> {
         row!(self, LAST_APPLIED, key, environment)
     }
 
-    /// The promote or revive that was last applied to a pointer: the rollout that runs, where one runs.
-    pub async fn promotion_last_started(
-        &mut self,
-        key: &KeyId,
-        environment: &Environment,
-    ) -> Result<Option<Promotion>, StorageError> {
-        row!(self, LAST_STARTED, key, environment)
-    }
-
     /// What was applied to a pointer, newest first.
     pub async fn promotion_applied_list(
         &mut self,
@@ -386,11 +346,6 @@ impl Conn<'_> {
         most: u32,
     ) -> Result<Vec<Promotion>, StorageError> {
         rows!(self, APPLIED_OF, key, environment, limit(most))
-    }
-
-    /// Every time that a digest reached 100 % of a pointer by an applied promotion, in order (R12).
-    pub async fn reached_full(&mut self, key: &KeyId, environment: &Environment) -> Result<Vec<ReachedFull>, StorageError> {
-        rows!(self, REACHED_FULL, key, environment)
     }
 
     /// Whether a digest ever served some share of a pointer's units by an applied promotion, step, revive or rollback.

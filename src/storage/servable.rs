@@ -20,7 +20,10 @@ const FRAGMENTS: &str = concat!(
     servable!()
 );
 
-pub(super) const ALL: &[&str] = &[CONTENTS, FRAGMENTS];
+const GET: &str =
+    "SELECT v.digest, v.number, v.content, v.quarantined_at IS NOT NULL AS quarantined FROM version v WHERE v.digest = $1";
+
+pub(super) const ALL: &[&str] = &[CONTENTS, FRAGMENTS, GET];
 
 /// A content that may serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,11 @@ impl Conn<'_> {
     /// Every content that a pointer, a baseline or a safe default names.
     pub async fn servable_all(&mut self) -> Result<Vec<ServableRow>, StorageError> {
         rows!(self, CONTENTS)
+    }
+
+    /// One content, whether anything names it or not.
+    pub async fn servable_get(&mut self, digest: &Digest) -> Result<Option<ServableRow>, StorageError> {
+        row!(self, GET, digest)
     }
 
     /// The fragments that those contents pin: digest of the version, name, body.

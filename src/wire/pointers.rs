@@ -23,7 +23,7 @@ pub struct PointerView {
     pub pointer: EnvironmentPointer,
     /// What is bucketed.
     pub unit_type: UnitType,
-    /// What everybody gets while killed.
+    /// What everybody gets while killed: the key's safe default, unless it was itself killed here and not approved since.
     pub safe_default_digest: Option<Digest>,
     /// The version of `digest`.
     pub version: Option<Version>,

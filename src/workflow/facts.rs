@@ -13,8 +13,8 @@ use crate::storage::{Conn, StorageError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Applied rows of a pointer that are read back: more than any pointer has.
-pub(super) const WHOLE_HISTORY: u32 = 100_000;
+/// Applied rows of a pointer that a soak is counted from: more than any pointer has.
+const WHOLE_HISTORY: u32 = 100_000;
 
 /// What is asked: may this come to serve there, by that door?
 #[derive(Debug, Clone)]
@@ -121,7 +121,11 @@ pub async fn gather(conn: &mut Conn<'_>, policy: &Arc<Policy>, now: Timestamp, a
         None => Vec::new(),
     };
     let verdicts = conn.verdict_newest(&asked.to.digest).await?;
-    let fragment_authors = conn.version_fragment_authors(&asked.to.digest).await?;
+    let new = content(conn, &asked.to.digest).await?;
+    let fragment_authors = match &new {
+        Some((content, _)) if !content.fragments.is_empty() => conn.version_fragment_authors(&asked.to.digest).await?,
+        _ => Vec::new(),
+    };
     let safe_default = match &asked.key.safe_default_digest {
         Some(digest) => conn.version_get(digest).await?,
         None => None,
@@ -134,7 +138,7 @@ pub async fn gather(conn: &mut Conn<'_>, policy: &Arc<Policy>, now: Timestamp, a
         (Some(before), Some(_)) => soaked(conn, &asked, before).await?,
         _ => Vec::new(),
     };
-    let hidden = hidden(conn, from(&asked, pointer.as_ref()), &asked.to.digest).await?;
+    let hidden = spans(conn, from(&asked, pointer.as_ref()), new).await?;
     let mut facts = Facts {
         asked,
         rule,
@@ -165,8 +169,7 @@ fn from(asked: &Asked, pointer: Option<&EnvironmentPointer>) -> Option<Digest> {
 
 async fn held_at_all(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<bool, StorageError> {
     let Ok(before) = before.parse::<Environment>() else { return Ok(false) };
-    let reached = conn.reached_full(&asked.key.key_id, &before).await?;
-    Ok(reached.iter().any(|row| row.digest == asked.to.digest))
+    Ok(conn.past_of(&asked.key.key_id, &before, &asked.to.digest).await?.reached_all)
 }
 
 async fn soaked(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<Vec<Stretch>, StorageError> {
@@ -195,7 +198,12 @@ async fn owners(conn: &mut Conn<'_>, facts: &Facts) -> Result<BTreeMap<Actor, Ve
 /// # Errors
 /// The database is away, or holds what does not read.
 pub async fn hidden(conn: &mut Conn<'_>, from: Option<Digest>, to: &Digest) -> Result<Vec<HiddenSpan>, Refusal> {
-    let Some((new, new_bodies)) = content(conn, to).await? else { return Ok(Vec::new()) };
+    let new = content(conn, to).await?;
+    spans(conn, from, new).await
+}
+
+async fn spans(conn: &mut Conn<'_>, from: Option<Digest>, new: Option<(Content, Bodies)>) -> Result<Vec<HiddenSpan>, Refusal> {
+    let Some((new, new_bodies)) = new else { return Ok(Vec::new()) };
     let old = match from {
         Some(from) => content(conn, &from).await?,
         None => None,
@@ -206,8 +214,11 @@ pub async fn hidden(conn: &mut Conn<'_>, from: Option<Digest>, to: &Digest) -> R
 
 async fn content(conn: &mut Conn<'_>, digest: &Digest) -> Result<Option<(Content, Bodies)>, Refusal> {
     let Some(bytes) = conn.content_get(digest).await? else { return Ok(None) };
-    let content =
+    let content: Content =
         serde_json::from_slice(&bytes).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
+    if content.fragments.is_empty() {
+        return Ok(Some((content, Bodies::new())));
+    }
     let fragments = conn.version_fragment_list(digest).await?;
     Ok(Some((content, fragments.into_iter().map(|fragment| (fragment.name, fragment.body)).collect())))
 }

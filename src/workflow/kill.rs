@@ -2,7 +2,7 @@
 
 use super::moving::{self, AtOnce, Move, Place};
 use super::work::{Outcome, Verb, Work, no_nul};
-use crate::model::{Act, Action, ActorKind, Code, ConfigKey, Digest, Environment, KeyId, Promotion, Refusal, Subject};
+use crate::model::{Act, Action, ActorKind, Code, ConfigKey, Environment, KeyId, Promotion, Refusal, Subject};
 use crate::rules::access::{Need, sees};
 use crate::rules::promotion::{self, NOTE_SECONDS};
 use crate::storage::StorageError;
@@ -33,7 +33,7 @@ impl Verb for KillPointer {
         }
         self.refuse_late(work).await?;
         let after = promotion::killed(&place.pointer, work.at);
-        let unfit = unfit_default(work, place.key.safe_default_digest).await?;
+        let unfit = unfit_default(work, &place).await?;
         let to = promotion::kill_serves(&place.pointer, place.key.safe_default_digest, |_| unfit);
         let done = AtOnce { act: Act::Kill, to, share: place.pointer.rollout_pct, rationale: note };
         let mut row = moving::row(work, &place, &done, &after);
@@ -80,16 +80,16 @@ impl KillPointer {
         if self.body.issued_at.is_none() && self.body.seen_revision.is_none() {
             return Ok(());
         }
-        let history = match moving::history(work, &self.key, &self.environment).await {
-            Ok(history) => history,
+        let revived = match work.conn.past_revived(&self.key, &self.environment).await {
+            Ok(revived) => revived,
             // A row that does not read must not keep anybody from killing.
             Err(StorageError::Corrupt(_)) => return Ok(()),
             Err(other) => return Err(other.into()),
         };
-        match promotion::outdated_kill(&history, self.body.issued_at, self.body.seen_revision) {
+        match promotion::outdated_kill(revived, self.body.issued_at, self.body.seen_revision) {
             Some(revive) => Err(Refusal::new(Code::PointerMoved, "it was revived after this kill was decided")
                 .hint("look at what serves now, and kill again if it must stop")
-                .current(revive)),
+                .current(&revive)),
             None => Ok(()),
         }
     }
@@ -112,9 +112,13 @@ impl KillPointer {
     }
 }
 
-/// Whether the safe default cannot serve: quarantined, discarded, gone, or not readable.
-async fn unfit_default(work: &mut Work<'_>, safe_default: Option<Digest>) -> Result<bool, Refusal> {
-    let Some(digest) = safe_default else { return Ok(true) };
+/// Whether the safe default cannot serve: quarantined, gone, not readable, or killed here before and not approved since.
+async fn unfit_default(work: &mut Work<'_>, place: &Place) -> Result<bool, Refusal> {
+    let Place { key, pointer } = place;
+    let Some(digest) = key.safe_default_digest else { return Ok(true) };
+    if work.conn.past_distrusted(&key.key_id, &pointer.environment, &digest).await? {
+        return Ok(true);
+    }
     match work.conn.version_get(&digest).await {
         Ok(version) => Ok(version.is_none_or(|version| version.quarantine.is_some())),
         Err(StorageError::Corrupt(_)) => Ok(true),

@@ -1,6 +1,5 @@
 //! What every move of a pointer shares: the applied row, compare-and-swap, stale promotions, the event, the snapshot's changes.
 
-use super::facts::WHOLE_HISTORY;
 use super::work::{Outcome, Work};
 use crate::model::{
     Act, Action, BasisPoints, Code, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Promotion, PromotionState,
@@ -85,13 +84,6 @@ pub(super) fn alive(pointer: &EnvironmentPointer) -> Result<(), Refusal> {
         return Err(Refusal::new(Code::Killed, "the pointer is killed").hint("only a revive serves again").current(pointer));
     }
     Ok(())
-}
-
-/// What was applied to a pointer, oldest first.
-pub(super) async fn history(work: &mut Work<'_>, key: &KeyId, environment: &Environment) -> Result<Vec<Promotion>, StorageError> {
-    let mut rows = work.conn.promotion_applied_list(key, environment, WHOLE_HISTORY).await?;
-    rows.reverse();
-    Ok(rows)
 }
 
 /// What is done at once to a pointer: the row of its promotion is made and applied in one step.

@@ -2,15 +2,14 @@
 
 use super::apply::breaks_glass;
 use super::facts::{Asked, Facts, gather, rule_of};
-use super::moving;
 use super::rollback::unfit;
 use super::work::{Outcome, Verb, Work, no_nul, not_blank};
 use crate::model::{
-    Action, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Promotion, PromotionState, Refusal, Subject,
-    Version,
+    Action, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Past, Promotion, PromotionState, Refusal,
+    Subject, Version,
 };
 use crate::rules::access::Need;
-use crate::rules::promotion::{self, Opening, Wish, killed_away, reached_all, rolled_away};
+use crate::rules::promotion::{self, Opening, Wish, proven};
 use crate::rules::readiness::Door;
 use crate::rules::statement::{Statement, policy_digest};
 use crate::wire::promotions::{self as wire, DryRun};
@@ -156,23 +155,34 @@ async fn version_of(work: &mut Work<'_>, key: &ConfigKey, digest: &Digest, path:
 }
 
 async fn wish(work: &mut Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body: &wire::OpenPromotion) -> Result<Wish, Refusal> {
-    let pointer = work.conn.pointer_get(&key.key_id, &body.environment).await?;
-    let history = moving::history(work, &key.key_id, &body.environment).await?;
+    let (id, environment) = (&key.key_id, &body.environment);
+    let pointer = work.conn.pointer_get(id, environment).await?;
+    let decided = work.conn.past_decided(id, environment).await?;
     if let Some(baseline) = &body.baseline {
         version_of(work, key, baseline, "/baseline").await?;
     }
     let named = [body.baseline, key.safe_default_digest];
     let held = pointer.as_ref().map(|pointer| [Some(pointer.digest), pointer.baseline_digest]).unwrap_or_default();
-    let unfit = unfit(&mut work.conn, named.into_iter().chain(held).flatten()).await?;
-    let running = pointer.as_ref().and_then(|pointer| promotion::running(pointer, &history)).map(|row| row.promotion_id);
+    let mut unfit = unfit(&mut work.conn, named.into_iter().chain(held).flatten()).await?;
+    // What was killed here comes back by an approval of its own, not as the safe default that nobody looked at again.
+    if let Some(safe) = key.safe_default_digest
+        && work.conn.past_distrusted(id, environment, &safe).await?
+    {
+        unfit.insert(safe);
+    }
+    let past = match &body.baseline {
+        Some(baseline) => work.conn.past_of(id, environment, baseline).await?,
+        None => Past::default(),
+    };
+    let running = pointer.as_ref().and_then(|pointer| promotion::running(pointer, decided)).map(|row| row.promotion_id);
     promotion::open(&Opening {
         key,
-        environment: &body.environment,
+        environment,
         rule,
         pointer: pointer.as_ref(),
         running,
         unfit: &|digest| unfit.contains(digest),
-        proven: &|digest| reached_all(&history, digest) && !killed_away(&history, digest) && !rolled_away(&history, digest),
+        proven: proven(past),
         to: body.to_digest,
         revive: body.revive,
         percent: body.percent,

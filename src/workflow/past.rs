@@ -1,8 +1,10 @@
 //! What served at an earlier time, and where a digest served: read from applied changes and their events.
 
-use crate::model::{Action, ConfigKey, Digest, Environment, EnvironmentPointer, Moment, Refusal, Subject, Timestamp, Version};
+use crate::model::{
+    Action, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Moment, Refusal, Subject, Timestamp, Version,
+};
 use crate::rules::promotion::is_undo;
-use crate::rules::served::{Past, periods};
+use crate::rules::served::{Past, distrusted, periods};
 use crate::storage::{AuditFilter, Conn, Direction, MoveRow, StorageError};
 use crate::wire::versions::{Approved, Served};
 
@@ -22,6 +24,8 @@ pub struct Then {
     pub pointer: EnvironmentPointer,
     /// Those of the digests that it names that were quarantined.
     pub quarantined: Vec<Digest>,
+    /// Whether the safe default of that time had itself been killed there, and not been approved since.
+    pub distrusted: bool,
 }
 
 /// The event that a question about the past means: the one with that number, or the newest at a moment.
@@ -59,7 +63,15 @@ pub async fn as_of(
     let Some(newest) = conn.move_as_of(&key.key_id, environment, as_of.seq).await? else { return Ok(None) };
     let pointer = pointer(&newest)?.clone();
     let safe = conn.move_as_of(&key.key_id, &Environment::safe_default(), as_of.seq).await?;
-    key.safe_default_digest = safe.and_then(|row| row.promotion.to_digest);
+    key.safe_default_digest = safe.as_ref().and_then(|row| row.promotion.to_digest);
+    let distrusted = match safe.and_then(|row| row.promotion.to_digest.map(|digest| (digest, row.seq))) {
+        Some((digest, approved)) => {
+            let mut history = history(conn, &key.key_id, environment).await?;
+            history.retain(|past| past.moment.seq <= as_of.seq);
+            distrusted(&digest, &history, &[approved])
+        }
+        None => false,
+    };
     let mut quarantined = Vec::new();
     for digest in [pointer.baseline_digest, key.safe_default_digest].into_iter().flatten() {
         let newest = marks(conn, &digest, Some(as_of.seq)).await?.pop();
@@ -67,7 +79,7 @@ pub async fn as_of(
             quarantined.push(digest);
         }
     }
-    Ok(Some(Then { as_of, key, pointer, quarantined }))
+    Ok(Some(Then { as_of, key, pointer, quarantined, distrusted }))
 }
 
 /// Where a version served, when, to how many, and who let it.
@@ -76,10 +88,11 @@ pub async fn as_of(
 /// The database is away, or an event no longer reads.
 pub async fn served(conn: &mut Conn<'_>, version: Version) -> Result<Served, Refusal> {
     let marks = marks(conn, &version.digest, None).await?;
+    let defaults = defaults(conn, &version).await?;
     let (mut all, mut approved) = (Vec::new(), Vec::new());
     for pointer in conn.pointer_by_key(&version.key_id).await? {
-        let history = history(conn, &version, &pointer.environment).await?;
-        let found = periods(&version.digest, &history, &marks);
+        let history = history(conn, &version.key_id, &pointer.environment).await?;
+        let found = periods(&version.digest, &history, &marks, &defaults);
         for past in history.iter().filter(|past| !is_undo(&past.promotion)) {
             if found.iter().any(|period| period.approved == Some(past.promotion.promotion_id)) {
                 approved.push(past.promotion.clone());
@@ -98,10 +111,21 @@ pub async fn served(conn: &mut Conn<'_>, version: Version) -> Result<Served, Ref
     Ok(Served { version, periods: all, approved: votes })
 }
 
-async fn history(conn: &mut Conn<'_>, version: &Version, environment: &Environment) -> Result<Vec<Past>, Refusal> {
+/// The numbers of the changes that approved a version as its key's safe default.
+async fn defaults(conn: &mut Conn<'_>, version: &Version) -> Result<Vec<u64>, StorageError> {
+    let (mut defaults, mut after) = (Vec::new(), 0);
+    loop {
+        let found = conn.move_after(&version.key_id, &Environment::safe_default(), after, CHUNK).await?;
+        let Some(last) = found.last() else { return Ok(defaults) };
+        after = last.seq;
+        defaults.extend(found.iter().filter(|row| row.promotion.to_digest == Some(version.digest)).map(|row| row.seq));
+    }
+}
+
+async fn history(conn: &mut Conn<'_>, key: &KeyId, environment: &Environment) -> Result<Vec<Past>, Refusal> {
     let (mut history, mut after) = (Vec::new(), 0);
     loop {
-        let found = conn.move_after(&version.key_id, environment, after, CHUNK).await?;
+        let found = conn.move_after(key, environment, after, CHUNK).await?;
         let Some(last) = found.last() else { return Ok(history) };
         after = last.seq;
         for row in found {

@@ -30,7 +30,11 @@ pub async fn preview(registry: &Registry, conn: &mut Conn<'_>, key: &ConfigKey, 
     let named = [before.as_ref().and_then(|p| p.baseline_digest), after.baseline_digest, key.safe_default_digest];
     let unfit: BTreeSet<_> = unfit(conn, named.into_iter().flatten()).await?;
     let quarantined = |digest: &crate::model::Digest| unfit.contains(digest);
-    let change = Change { key, before: before.as_ref(), after: &after, quarantined: &quarantined };
+    let distrusted = match key.safe_default_digest {
+        Some(safe) => conn.past_distrusted(&key.key_id, &ask.environment, &safe).await?,
+        None => false,
+    };
+    let change = Change { key, before: before.as_ref(), after: &after, quarantined: &quarantined, distrusted };
     let expected = change.expected().into_iter().map(|((from, to), percent)| ExpectedFlow { from, to, percent }).collect();
     let counted = change.units(ask.unit_hashes.iter().map(String::as_str));
     let units = counted.into_iter().map(|((from, to), units)| UnitFlow { from, to, units }).collect();

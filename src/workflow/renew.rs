@@ -65,12 +65,10 @@ impl RenewPromotion {
         let revive = old.act == Act::Revive;
         // A rollout that the old one named is still named by its renewal, as long as it runs.
         let running = match old.supersedes {
-            Some(named) => work
-                .conn
-                .promotion_last_started(&old.key_id, &old.environment)
-                .await?
-                .map(|row| row.promotion_id)
-                .filter(|id| *id == named),
+            Some(named) => {
+                let decided = work.conn.past_decided(&old.key_id, &old.environment).await?;
+                decided.map(|row| row.promotion_id).filter(|id| *id == named)
+            }
             None => None,
         };
         Ok(OpenPromotion {

@@ -3,9 +3,9 @@
 use super::facts::{Asked, gather};
 use super::moving::{self, AtOnce, Move, Place};
 use super::work::{Outcome, Verb, Work, not_blank};
-use crate::model::{Act, Action, BasisPoints, Code, Digest, Environment, KeyId, Promotion, Refusal, Subject, Version};
+use crate::model::{Act, Action, BasisPoints, Code, Digest, Environment, EnvironmentPointer, KeyId, Refusal, Subject, Version};
 use crate::rules::access::Need;
-use crate::rules::promotion::{self, rollback_target};
+use crate::rules::promotion::{self, rollback_named, rollback_walked};
 use crate::rules::readiness::Door;
 use crate::storage::{Conn, StorageError};
 use crate::wire::pointers as wire;
@@ -32,8 +32,7 @@ impl Verb for RollbackPointer {
         work.allow(Need::Rollback, Some(&place.key), Some(&self.environment))?;
         moving::alive(&place.pointer)?;
         moving::seen(&place.pointer, self.body.seen_revision)?;
-        let history = moving::history(work, &self.key, &self.environment).await?;
-        let to = target(&mut work.conn, &history, &place.pointer.digest, self.body.to_digest).await?;
+        let to = target(&mut work.conn, &place.pointer, self.body.to_digest).await?;
         let version = work.conn.version_get(&to).await?.ok_or_else(Refusal::not_found)?;
         ready(work, &place, version.clone()).await?;
         let after = promotion::rolled_back(&place.pointer, to, work.at);
@@ -55,20 +54,12 @@ impl Verb for RollbackPointer {
 /// Where a rollback goes; quarantined and discarded digests are passed by.
 ///
 /// # Errors
-/// As `rules::promotion::rollback_target`; the database is away.
-pub(super) async fn target(
-    conn: &mut Conn<'_>,
-    history: &[Promotion],
-    current: &Digest,
-    named: Option<Digest>,
-) -> Result<Digest, Refusal> {
-    let mut passed = BTreeSet::new();
-    loop {
-        let to = rollback_target(history, current, named, &|digest| passed.contains(digest))?;
-        if named.is_some() || unfit(conn, [to]).await?.is_empty() {
-            return Ok(to);
-        }
-        passed.insert(to);
+/// As `rules::promotion::rollback_named` and `rollback_walked`; the database is away.
+pub(super) async fn target(conn: &mut Conn<'_>, pointer: &EnvironmentPointer, named: Option<Digest>) -> Result<Digest, Refusal> {
+    let EnvironmentPointer { key_id, environment, digest: current, .. } = pointer;
+    match named {
+        Some(named) => rollback_named(current, named, conn.past_of(key_id, environment, &named).await?),
+        None => rollback_walked(conn.past_back(key_id, environment, current).await?),
     }
 }
 

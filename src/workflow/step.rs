@@ -1,6 +1,6 @@
 //! The next share of an approved plan, or a smaller one at once (R28).
 
-use super::facts::{Asked, Facts, WHOLE_HISTORY, gather};
+use super::facts::{Asked, Facts, gather};
 use super::moving::{self, AtOnce, Move};
 use super::work::{Outcome, Verb, Work, not_blank};
 use crate::model::{Act, Action, Code, ConfigKey, Environment, EnvironmentPointer, KeyId, Policy, Refusal, Subject, Timestamp};
@@ -72,9 +72,7 @@ pub(super) async fn facts(
     key: &ConfigKey,
     pointer: &EnvironmentPointer,
 ) -> Result<Facts, Refusal> {
-    let mut history = conn.promotion_applied_list(&key.key_id, &pointer.environment, WHOLE_HISTORY).await?;
-    history.reverse();
-    let running = promotion::running(pointer, &history).cloned();
+    let running = promotion::running(pointer, conn.past_decided(&key.key_id, &pointer.environment).await?);
     let to = conn.version_get(&pointer.digest).await?.ok_or_else(Refusal::not_found)?;
     let (key, environment) = (key.clone(), pointer.environment.clone());
     gather(conn, policy, now, Asked { door: Door::Step, key, environment, to, promotion: running }).await

@@ -27,15 +27,16 @@ impl Verb for UndoKill {
         let place = moving::place(work, &self.key, &self.environment).await?;
         work.allow(Need::UndoKill, Some(&place.key), Some(&self.environment))?;
         moving::seen(&place.pointer, self.body.seen_revision)?;
-        let history = moving::history(work, &self.key, &self.environment).await?;
-        let kill = promotion::undoable(&place.pointer, &history, work.at)?;
+        let last = work.conn.promotion_last_applied(&self.key, &self.environment).await?;
+        let kill = promotion::undoable(&place.pointer, last, work.at)?;
         let same = kill.applied_by.as_ref().is_some_and(|by| policy::same_person(&work.policy, by, work.actor()));
         if !same {
             let by = kill.applied_by.as_ref().map_or_else(String::new, ToString::to_string);
             return Err(Refusal::new(Code::Forbidden, format!("only {by}, who killed it, can take the kill back"))
                 .hint("a revive, approved as the policy asks, brings it back"));
         }
-        let after = promotion::undone(&place.pointer, &history, work.at);
+        let settled = work.conn.past_settled(&self.key, &self.environment).await?;
+        let after = promotion::undone(&place.pointer, settled, work.at);
         let done = AtOnce { act: Act::Revive, to: Some(after.digest), share: after.rollout_pct, rationale: &self.body.rationale };
         let mut row = moving::row(work, &place, &done, &after);
         // The kill's reason tells an undone kill from a revive that was approved.

@@ -2,7 +2,6 @@
 
 use super::command::Registry;
 use super::facts::{Asked, Facts, gather};
-use super::rollback::target;
 use crate::model::{
     Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Policy, Promotion, PromotionState,
     Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Version,
@@ -17,9 +16,6 @@ use crate::storage::{Conn, StorageError};
 use crate::wire::pointers::{NextStep, PointerView, Reach};
 use crate::wire::promotions::{Mine, PromotionView};
 use std::collections::BTreeMap;
-
-/// Applied rows that a pointer's view looks back on.
-const LOOK_BACK: u32 = 1000;
 
 /// A promotion with everything that a reviewer needs, as the caller stands to it. The caller has been found to see the key.
 ///
@@ -254,24 +250,28 @@ pub async fn pointer(
     pointer: EnvironmentPointer,
 ) -> Result<PointerView, Refusal> {
     let key = conn.key_get(&pointer.key_id).await?.ok_or_else(Refusal::not_found)?;
-    let mut history = conn.promotion_applied_list(&key.key_id, &pointer.environment, LOOK_BACK).await?;
-    history.reverse();
-    let rule = policy::rule(snapshot.policy(), &key.key_id, &pointer.environment);
-    let last = history.last();
-    let back = if pointer.killed { None } else { target(conn, &history, &pointer.digest, None).await.ok() };
+    let (id, environment) = (&key.key_id, &pointer.environment);
+    let last = conn.promotion_last_applied(id, environment).await?;
+    let decided = conn.past_decided(id, environment).await?;
+    let rule = policy::rule(snapshot.policy(), id, environment);
+    let safe = match key.safe_default_digest {
+        Some(safe) if conn.past_distrusted(id, environment, &safe).await? => None,
+        safe => safe,
+    };
+    let back = if pointer.killed { None } else { conn.past_back(id, environment, &pointer.digest).await? };
     Ok(PointerView {
         unit_type: key.unit_type,
-        safe_default_digest: key.safe_default_digest,
+        safe_default_digest: safe,
         version: version(conn, Some(pointer.digest)).await?,
         baseline: version(conn, pointer.baseline_digest).await?,
-        safe_default: version(conn, key.safe_default_digest).await?,
+        safe_default: version(conn, safe).await?,
         protected: rule.is_some_and(|rule| rule.is_protected()),
         reach: reach(registry, &key, &pointer.environment),
-        moved_by: last.and_then(|row| row.applied_by.as_ref()).map(ToString::to_string),
-        open_promotions: conn.promotion_open_count(&key.key_id, &pointer.environment).await?,
+        moved_by: last.as_ref().and_then(|row| row.applied_by.as_ref()).map(ToString::to_string),
+        open_promotions: conn.promotion_open_count(id, environment).await?,
         rollback_to: back,
-        undo_kill_until: undo_until(snapshot.policy(), caller, &key, &pointer, &history, registry.clock.now()),
-        running: running(&pointer, &history),
+        undo_kill_until: undo_until(snapshot.policy(), caller, &key, &pointer, last, registry.clock.now()),
+        running: running(&pointer, decided),
         next: next(registry, conn, snapshot, &key, &pointer).await?,
         pointer,
     })
@@ -298,9 +298,9 @@ async fn next(
     Ok(Some(NextStep { to: step.0, at: pointer.next_step_at, auto: rule.advances(), waits }))
 }
 
-fn running(pointer: &EnvironmentPointer, history: &[Promotion]) -> Option<uuid::Uuid> {
+fn running(pointer: &EnvironmentPointer, decided: Option<Promotion>) -> Option<uuid::Uuid> {
     let below = !pointer.killed && (rollout::runs(pointer) || pointer.rollout_pct < BasisPoints::ALL);
-    promotion::running(pointer, history).filter(|_| below).map(|row| row.promotion_id)
+    promotion::running(pointer, decided).filter(|_| below).map(|row| row.promotion_id)
 }
 
 /// Until when the caller can take its kill back.
@@ -309,10 +309,10 @@ fn undo_until(
     caller: &Caller,
     key: &ConfigKey,
     pointer: &EnvironmentPointer,
-    history: &[Promotion],
+    last: Option<Promotion>,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let kill = undoable(pointer, history, now).ok()?;
+    let kill = undoable(pointer, last, now).ok()?;
     let by_me = kill.applied_by.as_ref().is_some_and(|by| same_person(policy, by, &caller.actor));
     let may = allowed(policy, caller, Need::UndoKill, Some(key), Some(&pointer.environment)).is_ok();
     kill.applied_at.filter(|_| by_me && may).map(|at| at.plus_seconds(UNDO_SECONDS))

@@ -39,6 +39,7 @@ mod integrity;
 mod langfuse;
 mod ofrep;
 mod oidc;
+mod past;
 mod power_cut;
 mod proofs;
 mod prose;

@@ -392,7 +392,7 @@ fn promotions_are_listed_newest_first_by_any_filter() {
 }
 
 #[test]
-fn what_reached_everybody_is_kept_in_the_order_of_the_chain() {
+fn what_was_applied_is_kept_in_the_order_of_the_chain() {
     on_each_engine(async |place| {
         let [one, two, three] = seeded(&place.db).await;
         let (name, place_name) = (key_id(KEY), environment("prod"));
@@ -422,15 +422,10 @@ fn what_reached_everybody_is_kept_in_the_order_of_the_chain() {
             .await;
         }
         read(&place.db, async |c| {
-            let reached: Vec<Digest> = c.reached_full(&name, &place_name).await.unwrap().iter().map(|r| r.digest).collect();
-            assert_eq!(reached, [one, two, one]);
             let last = c.promotion_last_applied(&name, &place_name).await.unwrap().unwrap();
             assert_eq!(last.act, Act::Kill);
-            let started = c.promotion_last_started(&name, &place_name).await.unwrap().unwrap();
-            assert_eq!(started.promotion_id, numbered(8));
-            let all: Vec<u128> =
-                c.promotion_applied_list(&name, &place_name, 3).await.unwrap().iter().map(|p| p.promotion_id.as_u128()).collect();
-            assert_eq!(all, [5, 6, 7]);
+            let decided = c.past_decided(&name, &place_name).await.unwrap().unwrap();
+            assert_eq!(decided.promotion_id, numbered(6));
             assert_eq!(c.promotion_owed(None, 10).await.unwrap().len(), 1);
         })
         .await;
@@ -729,7 +724,7 @@ fn no_list_walks_a_whole_table() {
             let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(write).await.unwrap();
             for (.., step) in plan {
                 // A scan by an index in the order asked for stops at its limit; one that sorts afterwards does not.
-                let walks = step.starts_with("SCAN") && !step.contains("USING");
+                let walks = step.starts_with("SCAN") && !step.contains("USING") && step != "SCAN CONSTANT ROW";
                 let sorts = sql.contains("LIMIT") && step.contains("USE TEMP B-TREE FOR ORDER BY");
                 assert!(!walks && !sorts, "{step}: {sql}");
             }

@@ -131,6 +131,8 @@ struct Model {
     now: i64,
     pointer: Option<Pointer>,
     default: Option<usize>,
+    /// How many changes of the pointer a digest's last approval as safe default came after.
+    approved: [usize; VERSIONS],
     passed: [bool; VERSIONS],
     marked: [bool; VERSIONS],
     rows: Vec<Row>,
@@ -169,7 +171,10 @@ impl Model {
             (false, 10_000) => Some(pointer.digest),
             (false, _) => pointer.baseline,
         };
-        let fit = |digest: &usize| !(self.marked[*digest] || pointer.killed && pointer.digest == *digest);
+        let fit = |digest: &usize| {
+            let distrusted = self.default == Some(*digest) && self.banned(*digest);
+            !(self.marked[*digest] || distrusted || pointer.killed && pointer.digest == *digest)
+        };
         let baseline = if plan[0] == 10_000 { None } else { usual.filter(fit) };
         Some((plan, baseline))
     }
@@ -200,6 +205,12 @@ impl Model {
         let last = |found: &dyn Fn(&Done) -> bool| self.done.iter().rposition(found);
         last(&|done| done.word == "kill" && done.from == Some(digest))
             > last(&|done| matches!(done.word, "promote" | "revive" | "undo") && done.to == digest)
+    }
+
+    /// Killed, and approved neither here nor as safe default since: nobody may get it.
+    fn banned(&self, digest: usize) -> bool {
+        let killed = self.done.iter().rposition(|done| done.word == "kill" && done.from == Some(digest));
+        self.killed_away(digest) && killed.is_some_and(|at| at >= self.approved[digest])
     }
 
     fn back(&self, named: Option<usize>) -> Option<usize> {
@@ -360,6 +371,7 @@ impl Machine {
         self.model.rows[at].state = PromotionState::Applied;
         if row.safe {
             self.model.default = Some(row.to);
+            self.model.approved[row.to] = self.model.done.len();
             for other in self.model.rows.iter_mut().filter(|row| row.safe && row.state == PromotionState::Open) {
                 other.state = PromotionState::Stale;
             }
@@ -456,6 +468,9 @@ impl Machine {
         let found = self.world.run(KILLERS[who], verb).await;
         agree("kill", &found, pointer.is_some());
         if let Some(pointer) = pointer.filter(|pointer| !pointer.killed) {
+            let serves = found.unwrap().promotion.to_digest.map(|digest| self.number(digest));
+            let fit = |digest: &usize| *digest != pointer.digest && !self.model.marked[*digest] && !self.model.banned(*digest);
+            assert_eq!(serves, self.model.default.filter(fit), "what a kill serves");
             let done = self.done("kill", pointer.digest, pointer.share, who);
             self.model.moved(done, Pointer { killed: true, ..pointer });
         }
@@ -495,7 +510,7 @@ impl Machine {
             let unit = format!("unit {unit}");
             let choice = snapshot.resolve(&key(), &env("stage"), Some(&unit), false).unwrap().unwrap();
             let got = choice.served.map(|served| self.number(served.digest));
-            for digest in (0..VERSIONS).filter(|digest| self.model.killed_away(*digest) && self.model.default != Some(*digest)) {
+            for digest in (0..VERSIONS).filter(|digest| self.model.banned(*digest)) {
                 assert_ne!(got, Some(digest), "a unit gets what was killed");
             }
             assert!(!pointer.killed || got != Some(self.number(pointer.digest)), "killed, and served");

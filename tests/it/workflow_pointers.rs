@@ -7,6 +7,7 @@ use countersign::model::{
     VersionState,
 };
 use countersign::rules::statement::Statement;
+use countersign::snapshot::load;
 use countersign::wire::pointers::{Kill, KillMany, Rollback};
 use countersign::wire::promotions::{OpenPromotion as Wish, Rationale};
 use countersign::wire::versions::{Reason, Submit};
@@ -441,6 +442,48 @@ fn a_kill_absorbs_until_a_revive_and_then_nobody_gets_what_was_killed() {
         assert!((2_200..2_800).contains(&got[&Some(b)]) && got.contains_key(&Some(safe)), "{got:?}");
         assert_eq!(world.rollback("person:olga", "stage", None).await.unwrap_err().code, Code::NoHistory);
         assert_eq!(world.rollback("person:olga", "stage", Some(a)).await.unwrap_err().code, Code::WrongState);
+        world.check_chain().await;
+    });
+}
+
+#[test]
+fn a_safe_default_that_was_killed_serves_no_later_kill_until_it_is_approved_again() {
+    on_each_engine(async |place| {
+        let world = World::new(place).await;
+        let (a, b, c) = (world.version("a").await, world.version("b").await, world.version("c").await);
+        // What a kill of the pointer serves: as its row says, as the snapshot says, as it says after a restart.
+        let killed = async || {
+            let to = world.kill("person:olga", "stage").await.unwrap().promotion.to_digest;
+            let reloaded = load(&world.registry.db, *world.registry.snapshot.get().pepper()).await.unwrap();
+            for snapshot in [&*world.registry.snapshot.get(), &reloaded] {
+                let found = snapshot.resolve(&key(), &env("stage"), None, false).unwrap().unwrap();
+                assert_eq!(found.served.map(|served| served.digest), to);
+            }
+            to
+        };
+        let revive = async |to: Digest, percent: f64| {
+            let row = world.open(Wish { revive: true, ..wish("stage", to, Some(percent)) }).await.unwrap();
+            world.apply(row.promotion_id).await.unwrap().pointer.unwrap().baseline_digest
+        };
+        world.safe_default(a).await;
+        world.promote("stage", a, 100.0).await;
+        assert_eq!(killed().await, None, "it is the killed digest itself");
+        assert_eq!(revive(b, 25.0).await, None, "nobody outside the share gets it either");
+        assert_eq!(killed().await, None, "it was killed before");
+        let named = Wish { revive: true, baseline: Some(a), ..wish("stage", b, Some(25.0)) };
+        assert_eq!(world.open(named).await.unwrap_err().path.as_deref(), Some("/baseline"));
+        revive(b, 100.0).await;
+        for safe in [c, a] {
+            world.safe_default(safe).await;
+            assert_eq!(killed().await, Some(safe), "it was approved as safe default");
+            assert_eq!(revive(b, 50.0).await, Some(safe));
+        }
+        assert_eq!(killed().await, Some(a));
+        revive(a, 100.0).await;
+        assert_eq!(killed().await, None);
+        revive(a, 100.0).await;
+        world.promote("stage", b, 100.0).await;
+        assert_eq!(killed().await, Some(a), "it was revived by an approval of its own");
         world.check_chain().await;
     });
 }

@@ -1,7 +1,7 @@
 //! Wishes, pointers after each act, rollbacks and kills, as tables.
 
 use super::*;
-use crate::model::{Actor, KillReason, PromotionState, UnitType};
+use crate::model::{Actor, KillReason, Past, PromotionState, UnitType};
 
 fn d(letter: char) -> Digest {
     Digest([u8::try_from(letter).unwrap(); 32])
@@ -53,11 +53,7 @@ fn pointer(digest: char, percent: f64) -> EnvironmentPointer {
     }
 }
 
-/// Applied rows from words: `A` promoted at 100 %, `b25` at 25 %, `step B` to 100 %, `back B A`, `kill A`, `revive A`, `undo A`.
-fn history(words: &[&str]) -> Vec<Promotion> {
-    words.iter().enumerate().map(|(revision, word)| row(revision, word)).collect()
-}
-
+/// An applied row from a word: `A` promoted at 100 %, `b25` at 25 %, `step B` to 100 %, `back B A`, `kill A`, `revive A`, `undo A`.
 fn row(revision: usize, word: &str) -> Promotion {
     let second = i64::try_from(revision).unwrap() * 10;
     let letter = |text: &str| d(text.chars().next().unwrap().to_ascii_uppercase());
@@ -108,51 +104,29 @@ fn row(revision: usize, word: &str) -> Promotion {
     }
 }
 
-fn check_rollback(words: &[&str], current: char, named: Option<char>, unfit: &[char], want: Result<char, Code>) {
-    let unfit = |digest: &Digest| unfit.iter().any(|letter| d(*letter) == *digest);
-    let found = rollback_target(&history(words), &d(current), named.map(d), &unfit).map_err(|refusal| refusal.code);
-    assert_eq!(found, want.map(d), "{words:?} from {current} to {named:?}");
-}
-
 #[test]
-fn a_rollback_walks_back_and_never_forward_to_what_was_rolled_away() {
-    for (words, current, want) in [
-        (vec!["A", "B"], 'B', Ok('A')),
-        (vec!["A", "b5"], 'B', Ok('A')),
-        (vec!["A", "b5", "step B", "C"], 'C', Ok('B')),
-        (vec!["A", "b5", "C"], 'C', Ok('A')),
-        (vec!["A", "B", "C", "back C B"], 'B', Ok('A')),
-        (vec!["A", "B", "C", "back C B", "back B A"], 'A', Err(Code::NoHistory)),
-        (vec!["A", "B", "C", "back C A"], 'A', Err(Code::NoHistory)),
-        (vec!["A", "B", "C", "back C B", "D"], 'D', Ok('B')),
-        (vec!["A", "B", "back B A", "B", "C"], 'C', Ok('A')),
-        (vec!["A"], 'A', Err(Code::NoHistory)),
-        (vec![], 'A', Err(Code::NoHistory)),
-        (vec!["A", "B", "kill B", "revive C"], 'C', Ok('A')),
-        (vec!["A", "kill A", "revive B"], 'B', Err(Code::NoHistory)),
-        (vec!["A", "kill A", "undo A", "B"], 'B', Ok('A')),
-        (vec!["A", "kill A", "revive A", "B"], 'B', Ok('A')),
+fn a_named_target_of_a_rollback_must_have_served_everybody_and_not_been_killed() {
+    let good = Past { reached_all: true, ..Past::default() };
+    for (named, past, want) in [
+        ('A', good, Ok('A')),
+        ('A', Past { rolled_away: true, ..good }, Ok('A')),
+        ('A', Past { killed_away: true, ..good }, Err(Code::WrongState)),
+        ('A', Past::default(), Err(Code::NoHistory)),
+        ('B', good, Err(Code::NoChange)),
     ] {
-        check_rollback(&words, current, None, &[], want);
+        assert_eq!(rollback_named(&d('B'), d(named), past).map_err(|refusal| refusal.code), want.map(d), "{named} {past:?}");
     }
+    assert_eq!(rollback_walked(Some(d('A'))).unwrap(), d('A'));
+    assert_eq!(rollback_walked(None).unwrap_err().code, Code::NoHistory);
 }
 
 #[test]
-fn a_rollback_goes_past_quarantined_digests() {
-    check_rollback(&["A", "B", "C"], 'C', None, &['B'], Ok('A'));
-    check_rollback(&["A", "B", "C"], 'C', None, &['A', 'B'], Err(Code::NoHistory));
-}
-
-#[test]
-fn a_named_target_must_have_served_everybody_and_be_good() {
-    check_rollback(&["A", "B", "C"], 'C', Some('A'), &[], Ok('A'));
-    check_rollback(&["A", "B", "back B A"], 'A', Some('B'), &[], Ok('B'));
-    check_rollback(&["A", "b25", "C"], 'C', Some('B'), &[], Err(Code::NoHistory));
-    check_rollback(&["A", "b25", "kill B", "undo B", "C"], 'C', Some('B'), &[], Err(Code::NoHistory));
-    check_rollback(&["A", "B"], 'B', Some('B'), &[], Err(Code::NoChange));
-    check_rollback(&["A", "B", "C"], 'C', Some('A'), &['A'], Ok('A'));
-    check_rollback(&["A", "kill A", "revive B"], 'B', Some('A'), &[], Err(Code::WrongState));
-    check_rollback(&["A", "B", "kill B", "undo B", "C"], 'C', Some('B'), &[], Ok('B'));
+fn a_baseline_is_proven_by_having_served_everybody_and_stayed_good() {
+    let good = Past { reached_all: true, ..Past::default() };
+    assert!(proven(good));
+    for bad in [Past::default(), Past { rolled_away: true, ..good }, Past { killed_away: true, ..good }] {
+        assert!(!proven(bad), "{bad:?}");
+    }
 }
 
 #[derive(Default)]
@@ -181,7 +155,7 @@ fn wish(case: &Case, to: char) -> Result<Wished, Refused> {
         pointer: case.pointer.as_ref(),
         running: Some(Uuid::from_u128(1)),
         unfit: &|digest| case.unfit.iter().any(|letter| d(*letter) == *digest),
-        proven: &|digest| *digest == d('P'),
+        proven: case.baseline == Some('P'),
         to: d(to),
         revive: case.revive,
         percent: case.percent.map(share),
@@ -263,39 +237,35 @@ fn only_a_revive_clears_a_kill() {
 #[test]
 fn a_kill_changes_nothing_but_what_it_must_and_undoing_it_gives_exactly_the_earlier_state() {
     let before = EnvironmentPointer { revision: 2, next_step_at: Some(at(10 + 120)), ..pointer('B', 25.0) };
-    let mut rows = history(&["A", "b25", "kill B"]);
     let dead = killed(&before, at(20));
     let same =
         EnvironmentPointer { killed: false, next_step_at: before.next_step_at, updated_at: at(0), revision: 2, ..dead.clone() };
     assert_eq!((same, dead.killed, dead.next_step_at), (before.clone(), true, None));
-    let back = undone(&dead, &rows, at(30));
+    let back = undone(&dead, Some(at(10)), at(30));
     assert_eq!(EnvironmentPointer { updated_at: at(0), revision: 2, ..back.clone() }, before);
     assert_eq!((back.revision, back.updated_at), (4, at(30)));
-    rows.extend([row(3, "undo B"), row(4, "kill B")]);
-    let again = undone(&killed(&back, at(40)), &rows, at(50));
-    assert_eq!(again.next_step_at, before.next_step_at, "a kill that was taken back is looked through");
     let held = EnvironmentPointer { held: true, ..dead };
-    assert_eq!(undone(&held, &rows[..3], at(30)).next_step_at, None);
+    assert_eq!(undone(&held, Some(at(10)), at(30)).next_step_at, None);
 }
 
 #[test]
 fn a_kill_can_be_taken_back_within_ten_minutes_while_nothing_else_changed() {
-    let rows = history(&["A", "kill A"]);
+    let kill = row(1, "kill A");
     let dead = EnvironmentPointer { killed: true, revision: 2, ..pointer('A', 100.0) };
-    let when = |pointer: &EnvironmentPointer, rows: &[Promotion], second: i64| {
-        undoable(pointer, rows, at(second)).map(|kill| kill.act).map_err(|refusal| refusal.code)
+    let when = |pointer: &EnvironmentPointer, last: &Promotion, second: i64| {
+        undoable(pointer, Some(last.clone()), at(second)).map(|kill| kill.act).map_err(|refusal| refusal.code)
     };
-    assert_eq!(when(&dead, &rows, 10 + 599), Ok(Act::Kill));
-    assert_eq!(when(&dead, &rows, 10 + 600), Err(Code::WrongState));
-    assert_eq!(when(&EnvironmentPointer { revision: 3, ..dead.clone() }, &rows, 20), Err(Code::WrongState));
-    assert_eq!(when(&EnvironmentPointer { killed: false, ..dead.clone() }, &rows, 20), Err(Code::WrongState));
-    assert_eq!(when(&dead, &history(&["A", "B"]), 20), Err(Code::WrongState));
+    assert_eq!(when(&dead, &kill, 10 + 599), Ok(Act::Kill));
+    assert_eq!(when(&dead, &kill, 10 + 600), Err(Code::WrongState));
+    assert_eq!(when(&EnvironmentPointer { revision: 3, ..dead.clone() }, &kill, 20), Err(Code::WrongState));
+    assert_eq!(when(&EnvironmentPointer { killed: false, ..dead.clone() }, &kill, 20), Err(Code::WrongState));
+    assert_eq!(when(&dead, &row(1, "B"), 20), Err(Code::WrongState));
 }
 
 #[test]
 fn a_kill_that_was_sent_late_is_refused_when_a_revive_is_newer() {
-    let rows = history(&["A", "kill A", "revive B"]);
-    let refused = |issued: Option<i64>, seen: Option<i64>| outdated_kill(&rows, issued.map(at), seen).is_some();
+    let revive = row(2, "revive B");
+    let refused = |issued: Option<i64>, seen: Option<i64>| outdated_kill(Some(revive.clone()), issued.map(at), seen).is_some();
     for (issued, seen, want) in [
         (None, None, false),
         (Some(19), None, true),
@@ -319,13 +289,13 @@ fn a_kill_serves_the_safe_default_unless_that_is_what_was_killed_or_is_quarantin
 }
 
 #[test]
-fn the_running_rollout_is_the_last_one_started_unless_it_was_rolled_back_or_undone() {
-    let found = |words: &[&str], digest: char| running(&pointer(digest, 25.0), &history(words)).map(|row| row.pointer_revision);
-    assert_eq!(found(&["A", "b25"], 'B'), Some(1));
-    assert_eq!(found(&["A", "b25", "kill B", "undo B"], 'B'), Some(1));
-    assert_eq!(found(&["A", "b25", "back B A"], 'A'), None);
-    assert_eq!(found(&["A", "kill A", "revive B"], 'B'), Some(2));
-    assert_eq!(found(&[], 'A'), None);
+fn the_running_rollout_is_what_was_decided_last_unless_that_was_a_rollback() {
+    let found = |word: &str, digest: char| running(&pointer(digest, 25.0), Some(row(1, word))).map(|row| row.pointer_revision);
+    assert_eq!(found("b25", 'B'), Some(1));
+    assert_eq!(found("revive B", 'B'), Some(1));
+    assert_eq!(found("back B A", 'A'), None);
+    assert_eq!(found("b25", 'A'), None);
+    assert_eq!(running(&pointer('A', 25.0), None), None);
 }
 
 #[test]
@@ -353,7 +323,7 @@ fn safe_defaults_move_for_everybody_at_once() {
         pointer: None,
         running: None,
         unfit: &|_| false,
-        proven: &|_| false,
+        proven: false,
         to: d(to),
         revive: false,
         percent: None,

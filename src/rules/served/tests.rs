@@ -81,7 +81,7 @@ fn told(digest: char, rows: &[Row], marks: &[(u64, bool)]) -> Vec<String> {
         let under = p.approved.map_or("none".into(), number);
         format!("{} {}% #{}-{until} by {by} under {under}", p.served_as, p.share, p.from.seq)
     };
-    periods(&d(digest), &history, &marks).iter().map(told).collect()
+    periods(&d(digest), &history, &marks, &[]).iter().map(told).collect()
 }
 
 #[test]
@@ -115,6 +115,23 @@ fn a_kill_ends_every_period_but_the_safe_defaults() {
     // The safe default itself killed is no answer to its own kill.
     let own = [(1, Act::Promote, 'S', 100.0, None, false), (2, Act::Kill, 'S', 100.0, None, true)];
     assert_eq!(told('S', &own, &[]), ["digest 100% #1-#2 by 1 under 1"]);
+}
+
+#[test]
+fn a_safe_default_that_was_killed_serves_no_kill_until_it_is_approved_again() {
+    let rows = [
+        (1, Act::Promote, 'S', 100.0, None, false),
+        (2, Act::Kill, 'S', 100.0, None, true),
+        (3, Act::Revive, 'B', 100.0, None, false),
+        (5, Act::Kill, 'B', 100.0, None, true),
+    ];
+    assert_eq!(told('S', &rows, &[]), ["digest 100% #1-#2 by 1 under 1"]);
+    let history: Vec<Past> = rows.iter().copied().map(past).collect();
+    let again = periods(&d('S'), &history, &[], &[4]);
+    assert_eq!(again.last().map(|period| (period.served_as, period.from.seq)), Some((ServedAs::SafeDefault, 5)));
+    for (upto, defaults, distrusts) in [(1, &[][..], false), (2, &[], true), (4, &[], true), (4, &[4], false), (4, &[1], true)] {
+        assert_eq!(distrusted(&d('S'), &history[..upto], defaults), distrusts, "{upto} {defaults:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::rules::{canonical, ticket};
 use crate::server::error::Rejection;
 use crate::server::extract::{Names, Unread};
 use crate::server::respond::shown;
-use crate::snapshot::{Freshness, Snapshot, Written};
+use crate::snapshot::{Freshness, Snapshot};
 use crate::wire::ofrep::{
     Bulk, BulkMetadata, Endpoint, Entry, ErrorCode, Evaluation, EventStream, Failure, FlagValue, Metadata, words,
 };
@@ -117,7 +117,7 @@ impl<'a> Look<'a> {
         let unit = unit(self.context, key.unit_type).map_err(wrong)?;
         let choice = self.snapshot.resolve(&key.key_id, self.environment, unit.as_deref(), false);
         let Some(choice) = choice.map_err(|refusal| wrong(refusal.detail))? else { return Ok(None) };
-        let served = choice.served.map(Written::servable);
+        let served = choice.served;
         let (reason, variant) = words(choice.reason, served.is_some());
         Ok(Some(Evaluation {
             key: &key.key_id,

@@ -61,10 +61,10 @@ impl Concern {
 }
 
 /// POST /v1/promotions/preview: a read that sends what it asks about.
-pub async fn preview(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery, sent: Sent<AskPreview>) -> Answer {
+pub async fn preview(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery, Sent(ask): Sent<AskPreview>) -> Answer {
     let mut sight = Sight::begin(&registry, caller).await?;
-    let key = sight.key(&sent.value.key_id).await?;
-    Ok(shown(&preview::preview(&registry, &mut sight.conn(), &key, &sent.value).await?))
+    let key = sight.key(&ask.key_id).await?;
+    Ok(shown(&preview::preview(&registry, &mut sight.conn(), &key, &ask).await?))
 }
 
 /// GET /v1/promotions, newest first.
@@ -97,6 +97,8 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         if !whole {
             break;
         }
+        // Most rows may wait for somebody else: look at more and more of them at once.
+        filter.limit = (filter.limit * 4).min(pages::MOST);
     }
     Ok(shown(&pages::page(items, limit, |view| view.promotion.promotion_id)))
 }
@@ -112,8 +114,7 @@ fn filter(ask: &ListPromotions, concern: Concern, limit: usize) -> Result<Promot
         key: ask.key.clone(),
         change: ask.change.clone(),
         before: pages::after(ask.cursor.as_deref())?,
-        // Most rows wait for somebody else: look at many at once.
-        limit: if concern == Concern::Awaiting { pages::MOST } else { u32::try_from(limit + 1).unwrap_or(pages::MOST) },
+        limit: u32::try_from(limit + 1).unwrap_or(pages::MOST),
     })
 }
 

@@ -66,7 +66,7 @@ fn add(bundle: &mut Bundle, snapshot: &Snapshot, key: &ConfigKey) -> Result<(), 
         unit_type: key.unit_type,
     };
     bundle.keys.insert(key.key_id.clone(), served);
-    let Some(Servable { digest, content, fragments, .. }) = choice.served.map(std::ops::Deref::deref) else { return Ok(()) };
+    let Some(Servable { digest, content, fragments, .. }) = choice.served else { return Ok(()) };
     bundle.contents.insert(*digest, content.clone());
     for (name, body) in fragments {
         let fragment = BundledFragment { name: name.clone(), body: body.clone() };

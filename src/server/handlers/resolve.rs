@@ -27,9 +27,9 @@ pub async fn resolve(
     caller: Caller,
     names: Names,
     _: NoQuery,
-    sent: Sent<Resolve>,
+    Sent(body): Sent<Resolve>,
 ) -> Answer {
-    answer(&registry, &caller, &names, sent.value.unit.as_deref(), false)
+    answer(&registry, &caller, &names, body.unit.as_deref(), false)
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}/explain
@@ -38,15 +38,21 @@ pub async fn explain(
     caller: Caller,
     names: Names,
     _: NoQuery,
-    sent: Sent<Resolve>,
+    Sent(body): Sent<Resolve>,
 ) -> Answer {
-    answer(&registry, &caller, &names, sent.value.unit.as_deref(), true)
+    answer(&registry, &caller, &names, body.unit.as_deref(), true)
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}/as-of: from the database, explained.
-pub async fn as_of(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery, sent: Sent<AsOf>) -> Answer {
+pub async fn as_of(
+    State(registry): State<Arc<Registry>>,
+    caller: Caller,
+    names: Names,
+    _: NoQuery,
+    Sent(ask): Sent<AsOf>,
+) -> Answer {
     let (id, environment): (KeyId, Environment) = (names.get("key")?, names.get("environment")?);
-    let AsOf { seq, time, unit } = sent.value;
+    let AsOf { seq, time, unit } = ask;
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&id).await?;
     let moment = past::moment(&mut sight.conn(), seq, time).await?;
@@ -56,6 +62,7 @@ pub async fn as_of(State(registry): State<Arc<Registry>>, caller: Caller, names:
         key: &then.key,
         pointer: &then.pointer,
         quarantined: &|digest| then.quarantined.contains(digest),
+        distrusted: then.distrusted,
         unit_hash: unit_hash.as_deref(),
         explain: true,
     });

@@ -57,9 +57,8 @@ pub async fn explain_policy(
     State(registry): State<Arc<Registry>>,
     caller: Caller,
     _: NoQuery,
-    sent: Sent<ExplainPolicy>,
+    Sent(ask): Sent<ExplainPolicy>,
 ) -> Answer {
-    let ask = sent.value;
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&ask.key).await?;
     let (snapshot, now) = (sight.snapshot.clone(), registry.clock.now());
