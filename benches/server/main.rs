@@ -1,6 +1,6 @@
 //! How fast the server is, as ratios against a floor that is measured in the same run. Run: `cargo bench --bench server`, or with
 //! the names of subjects: `cargo bench --bench server -- writes pages`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, missing_docs, reason = "a benchmark")]
 
 mod chain;
 mod http;

@@ -164,7 +164,7 @@ pub async fn fill(registry: &Registry, sizes: &Sizes) -> ChainHead {
 
 /// What an event says. Fifty, spread evenly, are what the filters look for.
 fn said(number: usize, of: usize) -> AuditBody {
-    let rare = number % (of / 50).max(1) == 0;
+    let rare = number.is_multiple_of((of / 50).max(1));
     let (actor, action, subject) = if rare {
         ("rare", Action::PointerUndoKill, "key:rare.key".to_owned())
     } else {

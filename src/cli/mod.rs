@@ -145,7 +145,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn start(cli: Cli) -> Done {
     let context = Context::new(cli.globals)?;
     #[cfg(feature = "tui")]
-    if cli.command.is_none() && !cli.terminal.offers_demo(&context) {
+    if cli.command.is_none() && !terminal::Terminal::offers_demo(&context) {
         return cli.terminal.open(&context);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -96,7 +96,7 @@ async fn take(context: &Context, mut download: Download, out: Option<&Path>) -> 
         match &mut file {
             Some(file) => file.write_all(&piece)?,
             None if context.out.terminal => {
-                context.out.raw(lines(&String::from_utf8_lossy(&piece).replace('\r', "")).as_bytes())?
+                context.out.raw(lines(&String::from_utf8_lossy(&piece).replace('\r', "")).as_bytes())?;
             }
             None => context.out.raw(&piece)?,
         }

@@ -25,7 +25,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Whether there is no registry to open, and a person who can be offered the demo instead.
-    pub fn offers_demo(&self, context: &Context) -> bool {
+    pub fn offers_demo(context: &Context) -> bool {
         cfg!(feature = "server") && context.server().is_none() && context.can_ask()
     }
 
@@ -34,8 +34,11 @@ impl Terminal {
         // The terminal brings its own threads: none but this one until then.
         let before = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         before.block_on(super::login::before_terminal(context))?;
-        drop(before);
         let client = context.client()?;
+        if self.linear {
+            return before.block_on(super::review::linear(context, &client));
+        }
+        drop(before);
         let data_dir = context.paths.data_dir.clone();
         ended(tui::run(self.options(context, client, &data_dir)?))
     }

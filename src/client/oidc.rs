@@ -25,6 +25,7 @@ const SLOWER: u64 = 5;
 
 /// What the person must do: open an address and confirm a code.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names are RFC 8628's")]
 pub struct DeviceCode {
     device_code: String,
     /// What the issuer asks for.

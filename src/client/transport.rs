@@ -91,8 +91,9 @@ impl Client {
 
     fn bearing(bearer: Bearer, options: ClientOptions) -> Answer<Self> {
         init_tls();
-        let base = options.base_url.trim_end_matches('/').to_owned();
-        check_address(&base, !matches!(bearer, Bearer::Nobody) && !options.insecure_http)?;
+        let ClientOptions { base_url, timeout, insecure_http, .. } = options;
+        let base = base_url.trim_end_matches('/').to_owned();
+        check_address(&base, !matches!(bearer, Bearer::Nobody) && !insecure_http)?;
         let builder = reqwest::Client::builder();
         // Reading the system's certificates takes longer than the first answer on loopback, where none is ever looked at.
         let builder = if base.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
@@ -105,7 +106,7 @@ impl Client {
             .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| ClientError::Protocol(chain_of(&e)))?;
-        Ok(Self { inner: Arc::new(Inner { base, http, bearer, timeout: options.timeout }) })
+        Ok(Self { inner: Arc::new(Inner { base, http, bearer, timeout }) })
     }
 
     /// The registry's base URL without a slash at the end: what pins are kept under.

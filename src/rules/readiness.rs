@@ -120,7 +120,9 @@ pub fn may_serve(serving: &Serving<'_>) -> Readiness {
     items.retain(|item| serving.door.counts(item.kind));
     items.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
     if glass_is_broken(serving) {
-        items.iter_mut().for_each(|item| override_by_glass(serving, item));
+        for item in &mut items {
+            override_by_glass(serving, item);
+        }
     }
     Readiness(items)
 }

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn whatever_changes_something_is_decided_by_its_verb() {
         for route in TABLE.iter().filter(|route| route.method != "get") {
-            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN | t::POLICY_EXPLAIN)
+            let asks = matches!(route.template, t::RESOLVE | t::EXPLAIN | t::AS_OF | t::PREVIEW | t::POLICY_EXPLAIN)
                 || matches!(route.access, Foreign(Need::Resolve));
             assert_eq!(matches!(route.access, Verb(_)), !asks, "{} {}", route.method, route.template);
         }

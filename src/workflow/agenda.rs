@@ -111,7 +111,9 @@ impl Agenda {
             let rows = tx.conn().promotion_timed(after, BATCH).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = Some(last.promotion_id);
-            rows.iter().for_each(|row| self.plan(Matter::Promotion(row.promotion_id), row.at_time.unwrap_or(now).max(now)));
+            for row in &rows {
+                self.plan(Matter::Promotion(row.promotion_id), row.at_time.unwrap_or(now).max(now));
+            }
         }
     }
 
@@ -120,7 +122,9 @@ impl Agenda {
         for pointer in registry.snapshot.get().pointers_of(key).filter(|pointer| pointer.next_step_at.is_some()) {
             self.plan(Matter::Rollout(key.clone(), pointer.environment.clone()), now);
         }
-        timed.iter().for_each(|row| self.plan(Matter::Promotion(row.promotion_id), row.at_time.unwrap_or(now).max(now)));
+        for row in timed {
+            self.plan(Matter::Promotion(row.promotion_id), row.at_time.unwrap_or(now).max(now));
+        }
     }
 }
 

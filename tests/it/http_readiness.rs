@@ -203,8 +203,8 @@ impl<'a> Case<'a> {
             }
             (Fault::MovedDefault, _) => {
                 let renew = format!("/v1/promotions/{}/renew", self.promotion);
-                self.promotion =
-                    self.served.post("carol", &renew, json!({})).await.good()["promotion_id"].as_str().unwrap().to_owned();
+                let renewed = self.served.post("carol", &renew, json!({})).await.good();
+                renewed["promotion_id"].as_str().unwrap().clone_into(&mut self.promotion);
                 self.approve().await;
             }
             (Fault::Expired, _) => self.clock.set(self.clock.now().plus_seconds(-1800)),

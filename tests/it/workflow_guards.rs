@@ -129,7 +129,7 @@ fn programs_authors_and_the_misinformed_are_stopped_one_by_one() {
 
 /// Roles to add to a policy.
 fn roles(of: &[(&str, &str)]) -> String {
-    of.iter().map(|(who, role)| format!("[[role]]\nwho = \"{who}\"\nrole = \"{role}\"\n")).collect()
+    of.iter().map(|(who, role)| format!("[[role]]\nwho = \"{who}\"\nrole = \"{role}\"\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn issuer(name: &str, table: &Table<'_>) -> Result<Issuer, Refusal> {
 }
 
 fn algorithms(node: &Node<'_>) -> Result<Vec<SigningAlgorithm>, Refusal> {
-    let named = node.set(|item| item.parsed::<SigningAlgorithm>())?;
+    let named = node.set(Node::parsed::<SigningAlgorithm>)?;
     if named.is_empty() { Err(node.wrong("no token could be accepted: `algorithms` is empty")) } else { Ok(named) }
 }
 
@@ -111,6 +111,7 @@ pub(super) fn group(node: &Node<'_>, issuers: &BTreeMap<String, Issuer>) -> Resu
 }
 
 /// The policy with the members that issuers say now: what was said within 24 hours counts, what was said before is `lapsed`.
+#[expect(clippy::needless_pass_by_value, reason = "an iterator is given away, though only its copies are used")]
 pub fn with_sights<'a>(policy: &Arc<Policy>, sights: impl Iterator<Item = &'a OidcSight> + Clone, now: Timestamp) -> Arc<Policy> {
     if policy.oidc_groups.is_empty() {
         return policy.clone();

@@ -17,8 +17,8 @@ fn numbered(n: u128) -> PromotionView {
     view
 }
 
-fn seen(changes: usize) -> Option<Seen> {
-    Some(Seen { changes, total: 3, acknowledged: Vec::new() })
+fn seen(changes: usize) -> Seen {
+    Seen { changes, total: 3, acknowledged: Vec::new() }
 }
 
 /// Three promotions: two were read to their end, of the third one change was not seen.
@@ -27,7 +27,7 @@ fn approvals() -> (DialogRequest, Vec<PromotionView>) {
     let mut request = DialogRequest::new(DialogKind::Approve, key());
     for (view, changes) in views.iter().zip([3, 3, 2]) {
         let mut row = DialogRequest::new(DialogKind::Approve, view.promotion.key_id.clone());
-        (row.promotion, row.seen) = (Some(Box::new(view.clone())), seen(changes));
+        (row.promotion, row.seen) = (Some(Box::new(view.clone())), Some(seen(changes)));
         request.set.push(row);
     }
     (request, views)
@@ -50,8 +50,8 @@ fn answer(bench: &mut Bench, nth: usize, receipt: Result<Receipt, Failure>) {
     bench.tell(&Msg::Sent { ticket, receipt });
 }
 
-fn voted() -> Result<Receipt, Failure> {
-    Ok(Receipt { seq: Some(90), done: Done::Voted })
+fn voted() -> Receipt {
+    Receipt { seq: Some(90), done: Done::Voted }
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_paste_never_counts_in_the_token_of_many() {
 fn each_row_ends_with_an_outcome_and_nothing_closes_before_it_was_looked_at() {
     let (mut bench, _) = bench();
     bench.typing("Read them.⇥2 keys§");
-    answer(&mut bench, 0, voted());
+    answer(&mut bench, 0, Ok(voted()));
     let problem = Problem::of(Refusal::new(Code::PolicyUnmet, "the policy changed"), 409);
     let refused =
         Failure { problem: Some(Box::new(problem)), text: "the policy changed".into(), ..failure(FailureKind::Refused) };
@@ -116,13 +116,13 @@ fn each_row_ends_with_an_outcome_and_nothing_closes_before_it_was_looked_at() {
 fn a_row_whose_answer_was_lost_is_asked_again_with_its_own_key() {
     let (mut bench, _) = bench();
     bench.typing("Read them.⇥2 keys§");
-    answer(&mut bench, 0, voted());
+    answer(&mut bench, 0, Ok(voted()));
     let lost = bench.sent()[1].0;
     answer(&mut bench, 1, Err(failure(FailureKind::Timeout)));
     assert!(bench.dialog.as_ref().unwrap().results.is_none(), "not over");
     bench.wait(5_000);
     assert_eq!(bench.sent().last().unwrap().0, lost);
-    bench.answer(voted());
+    bench.answer(Ok(voted()));
     assert!(bench.said().contains(&"approved 2 of 2 rows".to_owned()), "{:?}", bench.said());
 }
 

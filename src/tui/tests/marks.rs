@@ -54,7 +54,7 @@ fn marked_keys_are_killed_by_one_dialog_that_names_them() {
     bench.keys("2").answer(Slot::Keys, Answer::Keys(vec![row("a.one"), row("a.three"), row("a.two")]));
     bench.keys("j space j j space");
     bench.keys("! k");
-    let keys: Vec<&str> = request(&bench).more.iter().map(|key| key.as_str()).collect();
+    let keys: Vec<&str> = request(&bench).more.iter().map(crate::model::KeyId::as_str).collect();
     assert_eq!(keys, ["a.one", "a.two"]);
 }
 

@@ -310,9 +310,9 @@ fn what_is_left_to_the_registry_and_broken_glass_are_told_in_the_inbox() {
         view.mine.opened = true;
         change(&mut view.promotion);
         if owed {
-            lists.owed.push(view)
+            lists.owed.push(view);
         } else {
-            lists.waiting.push(view)
+            lists.waiting.push(view);
         }
         bench.keys("ctrl-r");
         bench.answer(Slot::Inbox, Answer::Inbox(Box::new(lists)));

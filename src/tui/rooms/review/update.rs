@@ -159,14 +159,14 @@ fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect
 /// Asks for a page of the present size and switches, and for the marks where they are not known.
 fn work(state: &State, cx: &mut Cx) -> Option<Effect> {
     let to = state.compared.to.clone()?;
-    ask_for(state, state.options(), to, cx)
+    Some(ask_for(state, state.options(), to, cx))
 }
 
-fn ask_for(state: &State, options: super::page::Options, to: Arc<VersionView>, cx: &mut Cx) -> Option<Effect> {
+fn ask_for(state: &State, options: super::page::Options, to: Arc<VersionView>, cx: &mut Cx) -> Effect {
     let known =
         state.compared.diff.clone().filter(|(_, unit, effective)| (*unit, *effective) == (options.unit, options.effective));
     let work = Work { from: state.compared.from.clone(), to, options, known: known.map(|known| known.0) };
-    Some(Effect::Work { generation: cx.slots.next(Slot::Work), work: Box::new(work) })
+    Effect::Work { generation: cx.slots.next(Slot::Work), work: Box::new(work) }
 }
 
 /// The first pass is shown at once; the second one brings the colours of the source, where there are some.
@@ -181,7 +181,7 @@ fn worked(state: &mut State, worked: &Worked, cx: &mut Cx) -> Option<Effect> {
     }
     state.lay(worked.page.clone());
     let to = state.compared.to.clone().filter(|_| worked.page.colourable)?;
-    ask_for(state, super::page::Options { colour: true, ..options }, to, cx)
+    Some(ask_for(state, super::page::Options { colour: true, ..options }, to, cx))
 }
 
 /// The bases to compare with, from the key's promotions; then on to the next one.
