@@ -158,7 +158,10 @@ fn a_kill_is_not_disturbed_by_a_storm_of_pointer_updates() {
     pty.type_keys(CTRL_S).shows("killed support.refund.system in production");
     stop.store(true, Ordering::SeqCst);
     let moved: u64 = storms.into_iter().map(|thread| thread.join().unwrap()).sum();
-    println!("{happened} pointer updates in {seconds:.1} s while the kill was typed: {:.0} a second", f64::from(u32::try_from(happened).unwrap()) / seconds);
+    println!(
+        "{happened} pointer updates in {seconds:.1} s while the kill was typed: {:.0} a second",
+        f64::from(u32::try_from(happened).unwrap()) / seconds
+    );
     assert!(happened >= STORM && moved >= happened, "{happened} events, {moved} of them moved a pointer");
     assert!(is_killed(&p));
     assert_eq!(kills(&p), 1, "the deliberate one alone");

@@ -91,7 +91,8 @@ fn a_storm_of_sizes_breaks_nothing() {
         }
     }
     pty.idle().resize(80, 24).idle();
-    pty.shows("KILL in").send("\x1b").shows("live");
+    // A key and a new size that come at once: crossterm lets the key lie until the next one.
+    pty.send("\x1b").idle().send("!k").shows("KILL in").send("\x1b").shows("live");
 }
 
 #[test]
