@@ -37,8 +37,8 @@ pub struct Promote {
     pub supersedes: Option<Uuid>,
     /// Let the registry apply it from this moment on, as soon as everything is met: 2026-12-01T08:00:00Z, or with a zone
     /// 2026-12-01T08:00[Europe/Berlin]
-    #[arg(long = "at", value_name = "TIME", conflicts_with = "when_ready")]
-    pub at_time: Option<Moment>,
+    #[arg(long = "at", value_name = "TIME", conflicts_with = "when_ready", value_parser = Timestamp::typed)]
+    pub at_time: Option<Timestamp>,
     /// Let the registry apply it as soon as everything is met
     #[arg(long)]
     pub when_ready: bool,
@@ -146,7 +146,7 @@ impl Promote {
             change: self.change,
             revive: false,
             baseline: None,
-            at_time: self.at_time.map(|at| at.0),
+            at_time: self.at_time,
             when_ready: self.when_ready,
             break_glass: self.break_glass,
             dry_run: self.acts.dry_run,
@@ -155,21 +155,6 @@ impl Promote {
             return break_glass(context, &client, body, &self.acts).await;
         }
         open(context, &client, body, &idempotency).await
-    }
-}
-
-/// A moment: RFC 3339, or a local time with its zone in brackets.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment(pub Timestamp);
-
-impl std::str::FromStr for Moment {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(at) = text.parse() {
-            return Ok(Self(at));
-        }
-        let zoned = text.parse::<jiff::ZonedDateTime>().map(|at| Timestamp(at.timestamp().as_microsecond()));
-        zoned.map(Self).map_err(|_| "is neither 2026-12-01T08:00:00Z nor 2026-12-01T08:00[Europe/Berlin]".to_owned())
     }
 }
 

@@ -17,6 +17,17 @@ impl Timestamp {
     pub fn seconds_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0) / 1_000_000
     }
+    /// A moment as a person types it: RFC 3339, or a local time with its zone in brackets.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn typed(text: &str) -> Result<Self, IdError> {
+        let zoned = || text.parse::<jiff::ZonedDateTime>().map(|at| Self(at.timestamp().as_microsecond()));
+        text.parse().or_else(|_: IdError| zoned()).map_err(|_| IdError {
+            what: "time",
+            problem: "is neither 2026-12-01T08:00Z nor 2026-12-01T08:00[Europe/Berlin]".into(),
+        })
+    }
 }
 
 impl fmt::Display for Timestamp {
@@ -58,5 +69,18 @@ mod tests {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000000Z");
         let at: Timestamp = "2026-11-30T13:00:01.5+01:00".parse().unwrap();
         assert_eq!(at.to_string(), "2026-11-30T12:00:01.500000Z");
+    }
+
+    #[test]
+    fn a_person_types_a_moment_with_its_offset_or_with_its_zone() {
+        let eight: Timestamp = "2026-12-01T08:00:00Z".parse().unwrap();
+        for text in
+            ["2026-12-01T08:00Z", "2026-12-01T09:00+01:00", "2026-12-01T09:00[Europe/Berlin]", "2026-12-01 09:00[Europe/Berlin]"]
+        {
+            assert_eq!(Timestamp::typed(text).unwrap(), eight, "{text}");
+        }
+        for text in ["", "tomorrow", "2026-12-01", "2026-12-01T09:00", "2026-12-01T09:00[Europe/Atlantis]", "2026-13-01T08:00Z"] {
+            assert!(Timestamp::typed(text).is_err(), "{text}");
+        }
     }
 }

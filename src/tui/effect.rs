@@ -1,6 +1,6 @@
 //! Requests as data: what `update` wants done. `runtime` does it and answers with a `Msg`.
 
-use crate::model::{AuditEvent, Digest, Environment, KeyId, Promotion, Version};
+use crate::model::{AuditEvent, Code, Digest, Environment, EnvironmentRule, KeyId, Promotion, Version};
 use crate::wire::Page;
 use crate::wire::keys::{KeyHistory, ListKeys};
 use crate::wire::people::Me;
@@ -113,6 +113,8 @@ pub(crate) struct Facts {
     pub(crate) history: KeyHistory,
     /// Open promotions of the pointer.
     pub(crate) open: Vec<PromotionView>,
+    /// The policy's rule there.
+    pub(crate) rule: Option<EnvironmentRule>,
 }
 
 /// What was read.
@@ -233,6 +235,13 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// What the registry said.
     pub(crate) problem: Option<Box<crate::wire::Problem>>,
+}
+
+impl Failure {
+    /// Whether the registry takes nothing but what holds back.
+    pub(crate) fn is_of_read_only(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.code == Code::ReadOnly)
+    }
 }
 
 /// Kinds of failure.

@@ -13,7 +13,7 @@
 use super::action::{Action, Scope};
 use super::look::Look;
 use super::msg::NoticeKind;
-use super::state::{Chain, Link, Modal, Room, State, Tab, Wire};
+use super::state::{Chain, Link, Modal, Room, Session, State, Tab, Wire};
 use super::theme::{Role, Theme};
 use super::update;
 use super::widgets::age;
@@ -100,10 +100,11 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let mut top = vec![identity(area.width, look), tabs(area.width, state, look)];
     top.extend(alarm(state, look));
     top.extend(stale(area.width, look));
+    top.extend(held_back(area.width, look));
     for (line, y) in top.into_iter().zip(area.y..) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
     }
-    let y = area.y + head_rows(&state.link);
+    let y = area.y + head_rows(&state.link, &state.session);
     let bottom = area.bottom();
     let dock = dock_height(area.height, state);
     let body = Rect { y, height: bottom.saturating_sub(y + FOOT_ROWS + dock), ..area };
@@ -122,9 +123,11 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     frame.render_widget(hints(area.width, state, look), Rect { y: bottom - 1, height: 1, ..area });
 }
 
-/// Rows above the body: who and where, tabs, a broken chain, a silent registry.
-pub(crate) fn head_rows(link: &Link) -> u16 {
-    2 + u16::from(matches!(link.chain, Chain::Broken { .. })) + u16::from(!matches!(link.wire, Wire::Live | Wire::Connecting))
+/// Rows above the body: who and where, tabs, a broken chain, a silent registry, one that only holds back.
+pub(crate) fn head_rows(link: &Link, session: &Session) -> u16 {
+    let broken = matches!(link.chain, Chain::Broken { .. });
+    let silent = !matches!(link.wire, Wire::Live | Wire::Connecting);
+    2 + u16::from(broken) + u16::from(silent) + u16::from(session.is_held_back())
 }
 
 /// Rows below the body: status line and hints.
@@ -221,6 +224,13 @@ fn stale(width: u16, look: &Look) -> Option<Line<'static>> {
     let since = look.link.heard_at.map_or_else(|| "the start".to_owned(), |at| age::clock(at, look.screen.offset));
     let text = format!(" {} STALE since {since}: what you see may have changed. A kill is kept and sent.", look.sign("◐", "!"));
     Some(Row::new(width, look).on(Role::Warning).word(text, Role::Warning).line())
+}
+
+/// A registry that was put back from an older state takes little until it is released.
+fn held_back(width: u16, look: &Look) -> Option<Line<'static>> {
+    let why = look.session.world.as_ref()?.read_only.as_ref()?;
+    let text = format!(" {} REGISTRY READ-ONLY, a kill still works: ", look.sign("◐", "!"));
+    Some(Row::new(width, look).on(Role::Warning).word(text, Role::Warning).outside_word(why, Role::Warning).line())
 }
 
 fn tabs(width: u16, state: &State, look: &Look) -> Line<'static> {

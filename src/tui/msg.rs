@@ -231,6 +231,10 @@ pub(crate) struct Filled {
     pub(crate) gate: Option<String>,
     /// `--to`, `--percent`
     pub(crate) to: Option<String>,
+    /// `--when-ready`
+    pub(crate) when_ready: bool,
+    /// `--at`
+    pub(crate) at: Option<String>,
 }
 
 /// The dialogs.
@@ -286,6 +290,10 @@ impl DialogKind {
     /// Whether it writes versions: that is for one key at a time, whatever is marked.
     pub(crate) fn is_writing(self) -> bool {
         matches!(self, Self::Draft | Self::Submit | Self::Open | Self::Unanswered)
+    }
+    /// Whether it only holds back: a registry that was put back from an older state still does it.
+    pub(crate) fn holds_back(self) -> bool {
+        matches!(self, Self::Kill | Self::Hold | Self::Quarantine | Self::Unanswered)
     }
 }
 

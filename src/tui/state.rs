@@ -167,6 +167,11 @@ impl Session {
         was
     }
 
+    /// Whether the registry takes nothing but what holds back: it was put back from an older state.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.world.as_ref().is_some_and(|world| world.read_only.is_some())
+    }
+
     /// Whether the policy protects an environment (for rows that do not say so themselves).
     pub(crate) fn is_protected(&self, environment: &Environment) -> bool {
         self.world.as_ref().is_some_and(|w| w.environments.iter().any(|e| e.name == environment.as_str() && e.protected))

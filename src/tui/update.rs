@@ -86,6 +86,11 @@ fn one(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Chosen(action) => act(state, action, now),
         Msg::Pasted(_) | Msg::Edited(_) => to_focus(state, &msg, now),
         Msg::Painted if state.modal.is_none() && matches!(state.room, Room::Review(_)) => to_room(state, &msg, now),
+        Msg::Sent { receipt: Err(ref failure), .. } if failure.is_of_read_only() && !state.session.is_held_back() => {
+            // Who may not read the trail learns of it by a refusal.
+            let ask = state.slots.load(Slot::Session, Query::Session);
+            to_dialog(state, &msg, now).into_iter().chain([ask]).collect()
+        }
         Msg::Painted | Msg::Sent { .. } => to_dialog(state, &msg, now),
         Msg::Ticked => ticked(state, now),
         Msg::Loaded { slot, generation, answer } => loaded(state, slot, generation, answer, now),
@@ -521,6 +526,9 @@ fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     {
         state.notices.own_event(event.seq, now.wall);
     }
+    if changes_the_world(&followed) {
+        effects.push(state.slots.load(Slot::Session, Query::Session));
+    }
     let msg = Msg::Followed(followed);
     effects.extend(rooms::audit::update(&mut state.audit, &msg, &mut cx!(state, now)));
     if matches!(msg, Msg::Followed(Followed::Heartbeat(_))) {
@@ -532,6 +540,13 @@ fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     effects.extend(rooms::review::update(&mut state.review, &msg, &mut cx!(state, now)));
     effects.extend(to_dialog(state, &msg, now));
     effects
+}
+
+/// Whether something happened that environments, the policy or the caller's own rights follow from.
+fn changes_the_world(followed: &Followed) -> bool {
+    use crate::model::Action::{PolicyApply, RegistryRelease, RegistryRestore};
+    let Followed::Audit(event) = followed else { return false };
+    event.body.as_ref().is_some_and(|body| matches!(body.action, PolicyApply | RegistryRelease | RegistryRestore))
 }
 
 /// What the stream says about the connection and the chain.

@@ -36,6 +36,10 @@ pub struct World {
     /// Digest of the policy file with which the server was started, where it is not the policy in force: an alarm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_file: Option<Digest>,
+    /// Why the registry takes nothing but what holds back (kills, holds, quarantines, revocations), where that is so: it was put
+    /// back from an older state and is not released yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<String>,
 }
 
 /// GET /v1/policy without a key.

@@ -30,6 +30,7 @@ pub async fn environments(State(registry): State<Arc<Registry>>, _caller: Caller
         genesis: snapshot.genesis(),
         groups: policy.groups.keys().cloned().collect(),
         policy_file: registry.snapshot.foreign_policy_file(),
+        read_only: snapshot.read_only().map(str::to_owned),
     }))
 }
 

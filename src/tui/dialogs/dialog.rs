@@ -9,7 +9,7 @@ use super::sending::Stage;
 use super::sheet::Row;
 use super::spec::{self, Ask, Spec};
 use super::start::{draft_name, queries};
-use super::{approve, draft, open, pointer, wake_at};
+use super::{approve, draft, open, pointer, timing, wake_at};
 use crate::model::{Environment, Timestamp};
 use crate::tui::effect::{Answer, Done, Effect, Failure, Receipt, Slot};
 use crate::tui::field::Field;
@@ -165,6 +165,9 @@ impl Dialog {
         if let Some(results) = &self.results {
             self.shown.rows.clone_from(results);
             (self.shown.token, self.shown.blocked) = (None, Vec::new());
+        }
+        if cx.session.is_held_back() && !self.request.kind.holds_back() {
+            self.shown.blocked.insert(0, "the registry is read-only: until it is released, it only holds back".into());
         }
         let token = self.shown.token.as_ref().map(|token| token.text.clone());
         if self.arming.expected() != token.as_deref() {
@@ -388,15 +391,19 @@ impl Dialog {
             KeyCode::PageDown if !self.form.is_writing() => self.scroll = self.scroll.saturating_add(5),
             KeyCode::PageUp if !self.form.is_writing() => self.scroll = self.scroll.saturating_sub(5),
             _ if self.form.focus == Focus::Token => self.token_key(key, cx),
-            KeyCode::Char(c @ ('[' | ']')) if !self.form.is_writing() && self.form.focus != Focus::Share => {
+            KeyCode::Char(c @ ('[' | ']')) if !self.form.is_writing() && !matches!(self.form.focus, Focus::Share | Focus::At) => {
                 self.other_place(c == ']', cx);
             }
             KeyCode::Left | KeyCode::Right if matches!(self.form.focus, Focus::Cancel | Focus::Act) => {
                 self.form.focus = if self.form.focus == Focus::Act { Focus::Cancel } else { Focus::Act };
             }
             _ => {
-                if self.form.key(key) && self.form.is_writing() {
+                let took = self.form.key(key);
+                if took && self.form.is_writing() {
                     out.effects.push(self.keep(cx));
+                }
+                if took && self.form.focus == Focus::Timing {
+                    timing::chosen(&mut self.form, timing::server_now(cx.link, cx.now));
                 }
             }
         }
@@ -453,7 +460,8 @@ impl Dialog {
             }
             Focus::Token => text.chars().take(1).for_each(|c| self.arming.type_token(cx.steady, c, super::arming::Source::Paste)),
             Focus::Share => self.form.share.iter_mut().for_each(|share| share.paste(text)),
-            Focus::Choice | Focus::Cancel | Focus::Act => {}
+            Focus::At => self.form.at.iter_mut().for_each(|at| at.paste(text)),
+            Focus::Choice | Focus::Timing | Focus::Cancel | Focus::Act => {}
         }
     }
 

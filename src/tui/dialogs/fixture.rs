@@ -6,7 +6,7 @@ use super::dialog::Outcome;
 use crate::model::audit::AuditBody;
 use crate::model::{
     Action, Actor, AuditEvent, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Format, KeyId, PlanStep,
-    Promotion, PromotionKind, PromotionState, Readiness, Scope, Subject, Timestamp, UnitType, Version, VersionState,
+    Promotion, PromotionKind, PromotionState, Readiness, Role, Scope, Subject, Timestamp, UnitType, Version, VersionState,
 };
 use crate::model::{Content, Variable, VariableType};
 use crate::tui::effect::{Answer, Call, Effect, Facts, Failure, FailureKind, Receipt, Slot};
@@ -14,7 +14,7 @@ use crate::tui::keymap::{Key, KeyCode};
 use crate::tui::msg::{DialogKind, DialogRequest, Msg, Seen};
 use crate::tui::state::{Cx, Link, Screen, Session, Slots, Wire};
 use crate::wire::keys::{KeyHistory, VersionRow};
-use crate::wire::people::Me;
+use crate::wire::people::{Grant, Me};
 use crate::wire::pointers::{PointerView, Reach};
 use crate::wire::promotions::{Mine, PromotionView};
 use crate::wire::versions::VersionView;
@@ -102,7 +102,7 @@ pub(crate) fn facts() -> Facts {
     };
     let row = |n| VersionRow { version: version(n), gates: Vec::new(), serving: Vec::new() };
     let history = KeyHistory { key, versions: [4, 3, 2, 1].map(row).to_vec(), pointers: vec![pointer()], promotions: Vec::new() };
-    Facts { pointer: Some(view), history, open: vec![promotion()] }
+    Facts { pointer: Some(view), history, open: vec![promotion()], rule: Some(promotion().rule) }
 }
 
 /// An open, ready promotion of v5 to prod that ana may approve and apply.
@@ -202,6 +202,7 @@ impl Bench {
             genesis: None,
             groups: Vec::new(),
             policy_file: None,
+            read_only: None,
         };
         let me = Me {
             actor: Actor::person("ana"),
@@ -210,7 +211,7 @@ impl Bench {
             environment: None,
             login: "token".into(),
             groups: Vec::new(),
-            roles: Vec::new(),
+            roles: vec![Grant { role: Role::Releaser, namespace: Some("support.**".into()), environment: None }],
         };
         let session = Session { server: "http://127.0.0.1:1".into(), me: Some(me), world: Some(world), ..Session::default() };
         let link = Link { wire: Wire::Live, ..Link::default() };

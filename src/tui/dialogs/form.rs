@@ -1,4 +1,4 @@
-//! What a person fills in: a choice, a share, a rationale, a token; and which of them has the keys.
+//! What a person fills in: a choice, a share, who applies it, a rationale, a token; and which of them has the keys.
 
 use crate::tui::field::{Field, Lines};
 use crate::tui::keymap::{Key, KeyCode};
@@ -10,6 +10,10 @@ pub(crate) enum Focus {
     Choice,
     /// A share in percent.
     Share,
+    /// Who applies it, and on what.
+    Timing,
+    /// From when on the registry applies it.
+    At,
     /// The text of a new version.
     Body,
     /// The rationale, or a kill's note.
@@ -71,6 +75,10 @@ pub(crate) struct Form {
     pub(crate) choice: Option<Choice>,
     /// A share in percent, where one is asked for.
     pub(crate) share: Option<Field>,
+    /// Who applies it, where that can be left to the registry.
+    pub(crate) timing: Option<Choice>,
+    /// From when on, where a time was chosen.
+    pub(crate) at: Option<Field>,
     /// The text of a new version.
     pub(crate) body: Option<Field>,
     /// The rationale or note, where one is asked for.
@@ -88,7 +96,7 @@ impl Form {
     pub(crate) fn new(with_why: bool) -> Self {
         let why = with_why.then(|| Field::new(Lines::Many));
         let focus = if with_why { Focus::Why } else { Focus::Cancel };
-        Self { choice: None, share: None, body: None, why, token: false, token_first: false, focus }
+        Self { choice: None, share: None, timing: None, at: None, body: None, why, token: false, token_first: false, focus }
     }
 
     /// The rationale as typed, without blanks around it.
@@ -106,6 +114,8 @@ impl Form {
         let mut stops = Vec::new();
         stops.extend(self.choice.as_ref().filter(|c| c.items.len() > 1 || c.at.is_none()).map(|_| Focus::Choice));
         stops.extend(self.share.as_ref().map(|_| Focus::Share));
+        stops.extend(self.timing.as_ref().map(|_| Focus::Timing));
+        stops.extend(self.at.as_ref().map(|_| Focus::At));
         stops.extend(self.body.as_ref().map(|_| Focus::Body));
         let (why, token) = (self.why.as_ref().map(|_| Focus::Why), self.token.then_some(Focus::Token));
         stops.extend(if self.token_first { [token, why] } else { [why, token] }.into_iter().flatten());
@@ -134,6 +144,8 @@ impl Form {
         match self.focus {
             Focus::Choice => self.choice.as_mut().is_some_and(|choice| choice.key(key)),
             Focus::Share => self.share.as_mut().is_some_and(|field| field.key(key)),
+            Focus::Timing => self.timing.as_mut().is_some_and(|choice| choice.key(key)),
+            Focus::At => self.at.as_mut().is_some_and(|field| field.key(key)),
             Focus::Body => self.body.as_mut().is_some_and(|field| field.key(key)),
             Focus::Why => self.why.as_mut().is_some_and(|field| field.key(key)),
             Focus::Token | Focus::Cancel | Focus::Act => false,

@@ -26,6 +26,7 @@ pub(crate) mod sending;
 pub(crate) mod sheet;
 mod spec;
 mod start;
+mod timing;
 mod unanswered;
 mod version;
 mod view;

@@ -3,7 +3,7 @@
 use super::known::Known;
 use super::sheet::{Row, Words};
 use super::spec::{Ask, Spec};
-use super::{blast, words};
+use super::{blast, timing, words};
 use crate::model::{BasisPoints, Digest, Version, VersionState};
 use crate::tui::effect::Call;
 use crate::tui::msg::DialogKind;
@@ -50,8 +50,9 @@ pub(super) fn spec(ask: &Ask) -> Spec {
     let candidates = candidates(ask.known, ask.request.digest);
     let to = chosen.and_then(|chosen| candidates.iter().find(|v| label(v) == chosen));
     let (share, bad_share) = share(ask);
-    spec.rows = rows(ask, to, share);
-    spec.blocked.extend(bad_share);
+    let timing = timing::read(ask, environment);
+    spec.rows = rows(ask, to, share, &timing.then);
+    spec.blocked.extend(bad_share.into_iter().chain(timing.blocked));
     if revive && ask.known.pointer().is_some_and(|pointer| !pointer.killed) {
         spec.blocked.push("this pointer is not killed: there is nothing to revive".into());
     }
@@ -64,11 +65,12 @@ pub(super) fn spec(ask: &Ask) -> Spec {
         }
         return spec;
     };
-    let flag = share.map(|share| format!(" --percent {share}")).unwrap_or_default();
+    let flag = share.map(|share| format!(" --percent {share}")).unwrap_or_default() + &timing.flag;
     let running = ask.known.view().and_then(|view| view.running).filter(|_| !revive);
     spec.command = format!("countersign {verb} {key}@v{} --env {environment}{flag} {}", to.number, ask.rationale_flag());
     spec.task = format!("open the {verb} of {key} {} in {environment}", words::short(to));
-    spec.done = format!("opened the {verb} of {key} {} in {environment}: it waits in the Inbox", words::short(to));
+    let waits = if timing.flag.is_empty() { "it waits in the Inbox" } else { "the registry applies it" };
+    spec.done = format!("opened the {verb} of {key} {} in {environment}: {waits}", words::short(to));
     spec.call = Some(Call::Open(Box::new(OpenPromotion {
         key_id: key.clone(),
         environment: environment.clone(),
@@ -80,8 +82,8 @@ pub(super) fn spec(ask: &Ask) -> Spec {
         change: None,
         revive,
         baseline: None,
-        at_time: None,
-        when_ready: false,
+        at_time: timing.at_time,
+        when_ready: timing.when_ready,
         break_glass: false,
         dry_run: false,
     })));
@@ -101,7 +103,7 @@ fn share(ask: &Ask) -> (Option<BasisPoints>, Option<String>) {
     }
 }
 
-fn rows(ask: &Ask, to: Option<&Version>, share: Option<BasisPoints>) -> Vec<Row> {
+fn rows(ask: &Ask, to: Option<&Version>, share: Option<BasisPoints>, then: &str) -> Vec<Row> {
     let known = ask.known;
     let mut rows = vec![match known.pointer() {
         Some(now) if now.killed => Row::named("now", &format!("KILLED: everybody gets {}", known.name(safe(known)))),
@@ -131,6 +133,7 @@ fn rows(ask: &Ask, to: Option<&Version>, share: Option<BasisPoints>) -> Vec<Row>
             "plan",
             &share.map_or_else(|| "the policy's plan (or type a share)".into(), |s| format!("{s} %, at once")),
         ));
+        rows.push(Row::named("then", then));
         rows.push(Row::Blank);
         let movers = match share {
             Some(share) => blast::promotion(known, Some(&to.digest), share, baseline.as_ref()),

@@ -6,7 +6,7 @@ use super::dialog::Dialog;
 use super::form::{Choice, Focus, Form};
 use super::known::Known;
 use super::many::Set;
-use super::{draft, kill, version};
+use super::{draft, kill, timing, version};
 use crate::model::Environment;
 use crate::tui::effect::{Call, Effect, Query, Slot};
 use crate::tui::field::{Field, Lines};
@@ -23,7 +23,7 @@ impl Dialog {
         }
         let environment = place(&request, cx.session);
         let insists = request.ticket.and_then(|ticket| cx.desk.act(ticket)).is_some_and(|act| act.kept.insists);
-        let mut form = form(&request, cx.session);
+        let mut form = form(&request, cx);
         let mut restored = false;
         let name = draft_name(&request, environment.as_ref());
         if let Some(why) = form.why.as_mut() {
@@ -74,7 +74,7 @@ fn first_protected(session: &Session) -> Option<Environment> {
     environments.iter().find(|e| e.protected).or_else(|| environments.first())?.name.parse().ok()
 }
 
-fn form(request: &DialogRequest, session: &Session) -> Form {
+fn form(request: &DialogRequest, cx: &Cx) -> Form {
     let mut form = Form::new(request.kind != DialogKind::Unanswered);
     if !request.set.is_empty() {
         return form;
@@ -87,6 +87,7 @@ fn form(request: &DialogRequest, session: &Session) -> Form {
         }
         DialogKind::Open | DialogKind::Revive => {
             form.share = Some(Field::new(Lines::One).with(request.filled.to.as_deref().unwrap_or("")));
+            timing::begin(&mut form, &request.filled, timing::server_now(cx.link, cx.now));
         }
         DialogKind::Draft => {
             form.body = Some(Field::new(Lines::Many));
@@ -94,7 +95,7 @@ fn form(request: &DialogRequest, session: &Session) -> Form {
             form.focus = Focus::Body;
         }
         DialogKind::Submit => {
-            let names = session.world.iter().flat_map(|world| world.environments.iter().map(|e| e.name.clone()));
+            let names = cx.session.world.iter().flat_map(|world| world.environments.iter().map(|e| e.name.clone()));
             let mut choice = Choice::of("Promote to", std::iter::once(version::NOWHERE.to_owned()).chain(names));
             if let Some(environment) = &request.environment {
                 choice.take(environment.as_str());

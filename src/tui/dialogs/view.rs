@@ -30,6 +30,10 @@ use ratatui::widgets::{Block, Clear};
 
 /// Columns of the widest dialog, frame included.
 const WIDEST: u16 = 88;
+/// Columns of a share.
+const SHARE: u16 = 8;
+/// Columns of a moment with its zone: `2026-12-01T08:00[America/Argentina/Buenos_Aires]`.
+const MOMENT: u16 = 49;
 /// Columns of a row's name.
 const NAME: usize = 6;
 
@@ -122,7 +126,7 @@ struct Plan {
 enum Part {
     Blank,
     Line(Line<'static>),
-    Share(Line<'static>),
+    Field(Focus, Line<'static>),
     Text(Focus, u16),
 }
 
@@ -193,12 +197,13 @@ impl Plan {
             match part {
                 Part::Blank => {}
                 Part::Line(line) => put(frame, line, left, y, width, bottom),
-                Part::Share(line) => {
+                Part::Field(which, line) => {
                     put(frame, line, left, y, width, bottom);
                     let at = u16::try_from(line.width()).unwrap_or(0).min(width);
-                    if let (Some(field), true) = (&dialog.form.share, y < bottom) {
-                        let area = Rect::new(left + at, y, (width - at).min(8), 1);
-                        field.draw(frame, area, dialog.form.focus == Focus::Share, look);
+                    let (field, most) = if *which == Focus::At { (&dialog.form.at, MOMENT) } else { (&dialog.form.share, SHARE) };
+                    if let (Some(field), true) = (field, y < bottom) {
+                        let area = Rect::new(left + at, y, (width - at).min(most), 1);
+                        field.draw(frame, area, dialog.form.focus == *which, look);
                     }
                 }
                 Part::Text(which, rows) => {
@@ -285,7 +290,17 @@ fn form(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Part> {
     }
     if form.share.is_some() {
         let role = if form.focus == Focus::Share { Role::Focus } else { Role::Text };
-        parts.push(Part::Share(Line::styled("Share in %  (empty: the policy's plan)  ", look.style(role))));
+        let label = Line::styled("Share in %  (empty: the policy's plan)  ", look.style(role));
+        parts.push(Part::Field(Focus::Share, label));
+    }
+    if let Some(timing) = &form.timing {
+        let mut line = choice_line(timing, form.focus == Focus::Timing, look, width);
+        parts.push(if form.at.is_some() {
+            line.push_span(Span::raw("  "));
+            Part::Field(Focus::At, line)
+        } else {
+            Part::Line(line)
+        });
     }
     let token = spec.token.as_ref().map(|token| token_line(dialog, token, look, width));
     let why = form.why.as_ref().map(|_| {
@@ -519,110 +534,4 @@ fn span(piece: &Piece, role: Role, look: &Look) -> Span<'static> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::fixture::{Bench, failure, promotion};
-    use super::*;
-    use crate::tui::effect::{Answer, FailureKind, Slot};
-    use crate::tui::keymap::Keymap;
-    use crate::tui::msg::Msg;
-    use crate::tui::state::Screen;
-    use crate::tui::theme::Theme;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-
-    /// The dialog of a bench, drawn.
-    fn drawn(bench: &Bench, width: u16, height: u16, screen: &Screen) -> String {
-        static KEPT: std::sync::LazyLock<(Theme, Keymap)> =
-            std::sync::LazyLock::new(|| (Theme::built_in("mono"), Keymap::standard()));
-        let (theme, keymap) = &*KEPT;
-        let look = Look { theme, screen, session: &bench.session, link: &bench.link, keymap, now: super::super::fixture::NOON };
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| draw(frame, frame.area(), bench.dialog.as_ref().unwrap(), &look)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
-        (0..height).map(row).collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn the_kill_dialog_at_both_sizes() {
-        let mut bench = Bench::new();
-        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
-        insta::assert_snapshot!("kill_80x24", drawn(&bench, 80, 24, &Screen::default()));
-        insta::assert_snapshot!("kill_120x36", drawn(&bench, 120, 36, &Screen::default()));
-        bench.typing("d§");
-        bench.answer(Err(failure(FailureKind::Unreachable)));
-        insta::assert_snapshot!("kill_not_yet_80x24", drawn(&bench, 80, 24, &Screen::default()));
-    }
-
-    #[test]
-    fn the_promote_dialog_at_both_sizes() {
-        let mut bench = Bench::new();
-        bench.open(DialogKind::Promote).ready().typing("Policy 4.2 exception; support lead asked for it.⇥syst");
-        insta::assert_snapshot!("promote_80x24", drawn(&bench, 80, 24, &Screen::default()));
-        insta::assert_snapshot!("promote_120x36", drawn(&bench, 120, 36, &Screen::default()));
-    }
-
-    #[test]
-    fn the_approve_dialog_says_why_its_author_cannot_approve() {
-        let mut bench = Bench::new();
-        let mut view = promotion();
-        view.mine.can_approve.clear();
-        view.mine.approve_refused = Some("you are an author of this version".into());
-        bench.open(DialogKind::Approve).tell(&Msg::Painted).wait(200);
-        bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
-        let screen = drawn(&bench, 80, 24, &Screen::default());
-        assert!(screen.contains("you cannot approve this: you are an author of this version"), "{screen}");
-        insta::assert_snapshot!("approve_refused_80x24", screen);
-    }
-
-    #[test]
-    fn a_rationale_with_invisible_characters_shows_and_counts_them() {
-        let mut bench = Bench::new();
-        bench.open(DialogKind::Comment).ready();
-        bench.tell(&Msg::Pasted("see\u{200b} INC-1\u{202e}".into()));
-        let screen = drawn(&bench, 80, 24, &Screen::default());
-        assert!(screen.contains("see‹U+200B› INC-1‹U+202E›"), "{screen}");
-        assert!(screen.contains("! 2 invisible characters in this text: U+200B, U+202E"), "{screen}");
-    }
-
-    #[test]
-    fn a_kill_is_legible_in_any_window() {
-        let mut bench = Bench::new();
-        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
-        for (width, height) in [(59, 15), (40, 8), (30, 5)] {
-            let screen = drawn(&bench, width, height, &Screen::default());
-            for text in ["KILL", "[PROD]", "got"] {
-                assert!(screen.contains(text) || width < 40, "{width}x{height}: {text}\n{screen}");
-            }
-        }
-    }
-
-    #[test]
-    fn no_size_panics_and_ascii_stays_ascii() {
-        let mut bench = Bench::new();
-        for kind in [DialogKind::Kill, DialogKind::Promote, DialogKind::Revive] {
-            bench.open(kind).ready();
-            for width in [0, 1, 2, 13, 30, 55, 56, 60, 64, 65, 80, 130] {
-                for height in [0, 1, 3, 6, 13, 14, 15, 20, 21, 24, 40] {
-                    drawn(&bench, width.max(1), height.max(1), &Screen::default());
-                }
-            }
-        }
-        bench.open(DialogKind::Kill).ready().typing("o⇥pro");
-        let frame: String = drawn(&bench, 80, 24, &Screen { ascii: true, ..Screen::default() });
-        assert!(frame.contains("#= KILL") || frame.contains("# KILL"), "{frame}");
-    }
-
-    #[test]
-    fn hostile_text_is_drawn_as_tokens_only() {
-        let hostile = "x\u{1b}[31m\u{202e}evil\u{200b}\u{7}";
-        let mut bench = Bench::new();
-        let mut view = promotion();
-        view.promotion.rationale = hostile.into();
-        bench.open(DialogKind::Promote).tell(&Msg::Painted).wait(200);
-        bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
-        let screen = drawn(&bench, 120, 36, &Screen::default());
-        assert!(screen.contains("‹U+001B›") && screen.contains("‹U+202E›"), "{screen}");
-        assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}' || c == '\u{200b}'));
-    }
-}
+mod tests;

@@ -28,10 +28,20 @@ const COMMANDS: &[(&str, &str, Verb, &str)] = &[
     ("comment", "[--rationale R]", Verb::Dialog(DialogKind::Comment), "say something about the change"),
     ("kill", "[KEY] [--env E] [--reason R] [--note N]", Verb::Dialog(DialogKind::Kill), "stop serving at once"),
     ("undo-kill", "[KEY] [--env E]", Verb::Dialog(DialogKind::UndoKill), "take your own kill back"),
-    ("revive", "[KEY] [--env E] [--percent P]", Verb::Dialog(DialogKind::Revive), "serve again after a kill"),
+    (
+        "revive",
+        "[KEY] [--env E] [--at TIME|--when-ready] [--percent P]",
+        Verb::Dialog(DialogKind::Revive),
+        "serve again after a kill",
+    ),
     ("rollback", "[KEY] [--env E] [--rationale R]", Verb::Dialog(DialogKind::Rollback), "back to what served before"),
     ("apply", "[--rationale R]", Verb::Dialog(DialogKind::Promote), "apply the open promotion"),
-    ("promote", "[--env E] [--percent P] [--rationale R]", Verb::Dialog(DialogKind::Open), "open a promotion of the version"),
+    (
+        "promote",
+        "[--env E] [--at TIME|--when-ready] [--percent P] [--rationale R]",
+        Verb::Dialog(DialogKind::Open),
+        "open a promotion of the version",
+    ),
     ("step", "[KEY] [--env E] [--down] [--to P]", Verb::Dialog(DialogKind::StepUp), "the next share of the plan"),
     ("hold", "[KEY] [--env E]", Verb::Dialog(DialogKind::Hold), "hold the rollout"),
     ("resume", "[KEY] [--env E]", Verb::Dialog(DialogKind::Resume), "let a held rollout go on"),
@@ -132,8 +142,12 @@ impl Arguments {
                 out.free.push(word.clone());
                 continue;
             };
-            if flag == "down" {
-                out.down = true;
+            match flag {
+                "down" => out.down = true,
+                "when-ready" => out.filled.when_ready = true,
+                _ => {}
+            }
+            if matches!(flag, "down" | "when-ready") {
                 continue;
             }
             let value = words.next().cloned().ok_or_else(|| format!("--{flag} needs a value"))?;
@@ -143,11 +157,15 @@ impl Arguments {
                 "reason" => out.filled.reason = Some(value.parse::<KillReason>().map_err(|e| e.to_string())?),
                 "gate" => out.filled.gate = Some(value),
                 "to" | "percent" => out.filled.to = Some(value),
+                "at" => out.filled.at = Some(value),
                 other => {
-                    let known = ["env", "rationale", "note", "reason", "gate", "to", "percent", "down"];
+                    let known = ["env", "rationale", "note", "reason", "gate", "to", "percent", "at", "when-ready", "down"];
                     return Err(format!("there is no --{other}{}", nearest(other, known.into_iter())));
                 }
             }
+        }
+        if out.filled.when_ready && out.filled.at.is_some() {
+            return Err("give --at or --when-ready, not both".into());
         }
         Ok(out)
     }
@@ -191,6 +209,15 @@ mod tests {
     }
 
     #[test]
+    fn a_promotion_can_be_left_to_the_registry() {
+        let timed = dialog("promote a.b --env prod --at 2026-12-01T08:00[Europe/Berlin]", &Subject::default());
+        assert_eq!((timed.filled.at.as_deref(), timed.filled.when_ready), (Some("2026-12-01T08:00[Europe/Berlin]"), false));
+        let ready = dialog("promote a.b --when-ready --env prod", &Subject::default());
+        assert_eq!((ready.filled.at, ready.filled.when_ready), (None, true));
+        assert_eq!(ready.environment.unwrap().as_str(), "prod");
+    }
+
+    #[test]
     fn the_row_under_the_cursor_fills_what_the_line_leaves_out() {
         let subject = Subject {
             key: Some("support.greeting".parse().unwrap()),
@@ -215,6 +242,7 @@ mod tests {
             ("kill a.b --evn prod", "no --evn; did you mean `env`?"),
             ("kill a.b --env", "--env needs a value"),
             ("kill a.b --note 'x", "not closed"),
+            ("promote a.b --at 2026-12-01T08:00Z --when-ready", "not both"),
             ("review x", "not the id"),
             ("audit x", "number of an event"),
         ] {

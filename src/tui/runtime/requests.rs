@@ -32,9 +32,10 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
                 ..ListPromotions::default()
             };
             let pointer = async { perhaps(client.pointer(&key, &environment).await) };
-            let (pointer, history, open) =
-                tokio::try_join!(pointer, client.key_history(&key), client.all_promotions(&ask)).map_err(failure)?;
-            Answer::Facts(Box::new(Facts { pointer, history, open }))
+            let rule = async { perhaps(client.policy_rule(&key, &environment).await) };
+            let (pointer, history, open, rule) =
+                tokio::try_join!(pointer, client.key_history(&key), client.all_promotions(&ask), rule).map_err(failure)?;
+            Answer::Facts(Box::new(Facts { pointer, history, open, rule }))
         }
         Query::Several(queries) => {
             let mut answers = Vec::new();

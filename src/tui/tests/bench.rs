@@ -210,6 +210,7 @@ fn world() -> World {
         genesis: Some(digest(2)),
         groups: vec!["support-ai".into()],
         policy_file: None,
+        read_only: None,
     }
 }
 

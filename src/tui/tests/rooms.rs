@@ -320,8 +320,13 @@ fn what_is_left_to_the_registry_and_broken_glass_are_told_in_the_inbox() {
     };
     let far = |p: &mut crate::model::Promotion| p.at_time = Some(Timestamp(i64::from(u32::MAX) * 1_000_000));
     assert!(told(far, false).contains("the registry applies it in"), "{}", told(far, false));
+    let row = |text: &str| text.lines().find(|line| line.contains("legal.notice")).unwrap_or_default().to_owned();
+    assert!(row(&told(far, false)).contains(" in 79y"), "{}", told(far, false));
+    let due = |p: &mut crate::model::Promotion| p.at_time = Some(p.at);
+    assert!(row(&told(due, false)).contains(" due"), "{}", told(due, false));
     let ready = |p: &mut crate::model::Promotion| p.when_ready = true;
     assert!(told(ready, false).contains("applies it as soon as"), "{}", told(ready, false));
+    assert!(row(&told(ready, false)).contains(" auto"), "{}", told(ready, false));
     let glass = |p: &mut crate::model::Promotion| p.break_glass = true;
     assert!(told(glass, false).contains("GLASS BROKEN"), "{}", told(glass, false));
     let missed = |p: &mut crate::model::Promotion| {
@@ -366,4 +371,57 @@ fn a_policy_file_that_is_not_in_force_is_told_on_every_screen() {
         bench.keys(room);
         assert!(bench.text().contains("POLICY FILE DIFFERS"), "{}", bench.text());
     }
+}
+
+/// The terminal learns that the registry was put back from an older state, and that it was released.
+fn held_back(bench: &mut Bench, why: Option<&str>) {
+    let (Some(me), Some(mut world)) = (bench.state.session.me.clone(), bench.state.session.world.clone()) else { return };
+    world.read_only = why.map(str::to_owned);
+    bench.answer(Slot::Session, Answer::Session(Box::new(me), Box::new(world)));
+}
+
+#[test]
+fn a_registry_that_was_put_back_is_told_on_every_screen_until_it_is_released() {
+    let mut bench = Bench::full();
+    let told = |action| {
+        let mut event = event(41);
+        event.body.as_mut().unwrap().action = action;
+        Msg::Followed(Followed::Audit(Box::new(event)))
+    };
+    bench.forget().tell(told(crate::model::Action::RegistryRestore));
+    held_back(&mut bench, Some("put back from an older state"));
+    for (width, height) in [(80, 24), (120, 36)] {
+        bench.size(width, height);
+        for room in ["1", "3", "5", "1 enter"] {
+            bench.keys(room);
+            let text = bench.text();
+            assert!(text.contains("REGISTRY READ-ONLY, a kill still works: put back from"), "{room}: {text}");
+            assert_eq!(text.lines().count(), usize::from(height));
+        }
+        bench.keys("q");
+    }
+    bench.forget().tell(told(crate::model::Action::RegistryRelease));
+    held_back(&mut bench, None);
+    assert!(!bench.text().contains("READ-ONLY"), "{}", bench.text());
+}
+
+#[test]
+fn a_refusal_tells_who_may_not_read_the_trail_that_the_registry_only_holds_back() {
+    use crate::model::{Code, Refusal};
+    let mut bench = Bench::full();
+    let problem = crate::wire::Problem::of(Refusal::new(Code::ReadOnly, "put back"), 503);
+    let failure = Failure { kind: FailureKind::Refused, text: "put back".into(), hint: None, problem: Some(Box::new(problem)) };
+    bench.forget().tell(Msg::Sent { ticket: uuid::Uuid::from_u128(1), receipt: Err(failure) });
+    assert!(bench.asks(Slot::Session));
+}
+
+#[test]
+fn while_the_registry_only_holds_back_a_kill_is_offered_and_a_promotion_says_why_not() {
+    let mut bench = Bench::full();
+    bench.keys("ctrl-r");
+    held_back(&mut bench, Some("put back"));
+    bench.size(120, 36).keys("! p");
+    assert!(bench.text().contains("the registry is read-only"), "{}", bench.text());
+    bench.tell(Msg::Painted).wait(200).keys("esc ! k");
+    assert!(bench.text().contains("KILL in") && !bench.text().contains("the registry is read-only"), "{}", bench.text());
 }

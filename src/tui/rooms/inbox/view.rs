@@ -68,6 +68,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let field = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
         state.filter.draw(frame, field, state.typing, look);
     }
+    let columns = Columns::of(&rows, inside.width, look);
     let mut lines = Vec::new();
     if state.whole && mine == 0 && !state.entries.is_empty() {
         let text = format!(" {} nothing waits for you", look.sign("✓", "ok"));
@@ -104,10 +105,10 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         Place::Heading(section) => heading(section, inside.width, look),
         Place::Row(n) => {
             let sign = marks::sign(n == at, state.marks.has(&rows[n].id()), look);
-            row(rows[n], n == at, sign, inside.width, look)
+            row(rows[n], n == at, sign, columns, look)
         }
     });
-    let shown = std::iter::once(header(inside.width, look)).chain(body).take(usize::from(height));
+    let shown = std::iter::once(header(columns, look)).chain(body).take(usize::from(height));
     for (n, line) in shown.enumerate() {
         let y = inside.y + top + u16::try_from(n).unwrap_or(0);
         frame.render_widget(line, Rect { y, height: 1, ..inside });
@@ -130,19 +131,34 @@ const CHANGE: usize = 11;
 const ENVIRONMENT: usize = 13;
 const GATES: usize = 8;
 const OK: usize = 6;
+/// With the time at which the registry applies it: `1/2 in 12m`.
+const OK_AND_WHEN: usize = 10;
 
-fn key_width(width: u16) -> usize {
-    usize::from(width).saturating_sub(1 + 4 + CHANGE + ENVIRONMENT + GATES + OK).clamp(12, 60)
+/// Widths that depend on the window and on the rows.
+#[derive(Clone, Copy)]
+struct Columns {
+    width: u16,
+    key: usize,
+    ok: usize,
 }
 
-fn header(width: u16, look: &Look) -> Line<'static> {
-    Row::new(width, look)
+impl Columns {
+    fn of(rows: &[&Entry], width: u16, look: &Look) -> Self {
+        let timed = rows.iter().any(|entry| words::schedule(&entry.view.promotion, look.now).is_some());
+        let ok = if timed { OK_AND_WHEN } else { OK };
+        let key = usize::from(width).saturating_sub(1 + 4 + CHANGE + ENVIRONMENT + GATES + ok).clamp(12, 60);
+        Self { width, key, ok }
+    }
+}
+
+fn header(columns: Columns, look: &Look) -> Line<'static> {
+    Row::new(columns.width, look)
         .own(" AGE", 5, Role::Dim)
-        .own("KEY", key_width(width), Role::Dim)
+        .own("KEY", columns.key, Role::Dim)
         .own("CHANGE", CHANGE, Role::Dim)
         .own("ENV", ENVIRONMENT, Role::Dim)
         .own("GATES", GATES, Role::Dim)
-        .own("OK", OK, Role::Dim)
+        .own("OK", columns.ok, Role::Dim)
         .line()
 }
 
@@ -151,9 +167,9 @@ fn heading(section: Section, width: u16, look: &Look) -> Line<'static> {
     Row::new(width, look).word(format!("{dash} {} {dash}", section.heading()), Role::Dim).line()
 }
 
-fn row(entry: &Entry, here: bool, sign: &'static str, width: u16, look: &Look) -> Line<'static> {
+fn row(entry: &Entry, here: bool, sign: &'static str, columns: Columns, look: &Look) -> Line<'static> {
     let (view, promotion) = (&entry.view, &entry.view.promotion);
-    let mut row = Row::new(width, look);
+    let mut row = Row::new(columns.width, look);
     if here {
         row = row.on(Role::Selected);
     }
@@ -169,8 +185,11 @@ fn row(entry: &Entry, here: bool, sign: &'static str, width: u16, look: &Look) -
         (Section::Owed, _) if promotion.missed && view.mine.opened => "missed".to_owned(),
         (Section::Owed, _) => "review".to_owned(),
         _ if words::rejections(view).next().is_some() => look.sign("✗ no", "x no").to_owned(),
-        _ if asked == 0 => "-".to_owned(),
-        _ => format!("{given}/{asked}"),
+        _ => {
+            let given = (asked > 0).then(|| format!("{given}/{asked}"));
+            let words: Vec<String> = given.into_iter().chain(words::schedule(promotion, look.now)).collect();
+            if words.is_empty() { "-".to_owned() } else { words.join(" ") }
+        }
     };
     let gates = words::gates(view);
     let gates_role = if gates.contains('x') {
@@ -180,7 +199,7 @@ fn row(entry: &Entry, here: bool, sign: &'static str, width: u16, look: &Look) -
     } else {
         Role::Ok
     };
-    row.outside(promotion.key_id.as_str(), key_width(width).saturating_sub(1), plain)
+    row.outside(promotion.key_id.as_str(), columns.key.saturating_sub(1), plain)
         .pad(1)
         .own(words::change(view, look.sign("→", ">")), CHANGE - 1, plain)
         .pad(1)
@@ -192,6 +211,6 @@ fn row(entry: &Entry, here: bool, sign: &'static str, width: u16, look: &Look) -
         .pad(1)
         .own(gates, GATES - 1, gates_role)
         .pad(1)
-        .own(ok, OK, if entry.due == Section::Apply { Role::Ok } else { plain })
+        .own(ok, columns.ok, if entry.due == Section::Apply { Role::Ok } else { plain })
         .line()
 }

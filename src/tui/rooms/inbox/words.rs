@@ -47,6 +47,12 @@ pub(crate) fn promise(promotion: &Promotion, now: Timestamp) -> Option<String> {
     }
 }
 
+/// When the registry applies an open promotion, in a word: `in 3h`, `due`, `auto` as soon as all is met.
+pub(crate) fn schedule(promotion: &Promotion, now: Timestamp) -> Option<String> {
+    let timed = promotion.state == PromotionState::Open && promotion.is_timed();
+    timed.then(|| promotion.at_time.map_or_else(|| "auto".to_owned(), |at| until(now, at)))
+}
+
 /// `5+ 1x 2? 1!`: gates met, unmet, pending, overridden.
 pub(crate) fn gates(view: &PromotionView) -> String {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();

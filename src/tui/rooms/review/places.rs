@@ -1,7 +1,7 @@
 //! How the room divides its area, in plain numbers: `update` scrolls by what `view` draws.
 
 use crate::tui::frame::{FOOT_ROWS, head_rows};
-use crate::tui::state::{Link, Screen};
+use crate::tui::state::Cx;
 
 /// Side by side takes two columns of text that can be read.
 pub(crate) const SPLIT_FROM: u16 = 140;
@@ -27,8 +27,8 @@ impl Places {
 }
 
 /// Width and height of the area that the frame leaves to the room.
-pub(crate) fn body(screen: &Screen, link: &Link) -> (u16, u16) {
-    (screen.width, screen.height.saturating_sub(head_rows(link) + FOOT_ROWS))
+pub(crate) fn body(cx: &Cx) -> (u16, u16) {
+    (cx.screen.width, cx.screen.height.saturating_sub(head_rows(cx.link, cx.session) + FOOT_ROWS))
 }
 
 /// Rows that structured changes may have above the text in an area of `height`.

@@ -26,7 +26,7 @@ pub(crate) fn open(state: &mut State, target: ReviewTarget, cx: &mut Cx) -> Vec<
         state.keep_seen();
         *state = State { switches: state.switches, kept: std::mem::take(&mut state.kept), ..State::default() };
     }
-    state.size = places::body(cx.screen, cx.link);
+    state.size = places::body(cx);
     state.face = face(pane);
     state.scroll = 0;
     state.failure = None;
@@ -62,7 +62,7 @@ fn is_closed(state: &State, cx: &Cx) -> bool {
 
 /// A message for this room.
 pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
-    let size = places::body(cx.screen, cx.link);
+    let size = places::body(cx);
     let zoom = cx.screen.zoom;
     let mut effects = Vec::new();
     if (state.size, state.zoom) != (size, zoom) {
