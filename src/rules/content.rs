@@ -68,7 +68,13 @@ fn model_pin(content: &Content) -> Result<(), Refusal> {
     }
 }
 
+/// A content declares so many variables at most: each is looked at again wherever the version is.
+const MOST_VARIABLES: usize = 200;
+
 fn variables(content: &Content) -> Result<(), Refusal> {
+    if content.variables.len() > MOST_VARIABLES {
+        return Err(Refusal::invalid("/variables", format!("a content declares {MOST_VARIABLES} variables at most")));
+    }
     let mut names = BTreeSet::new();
     for (at, variable) in content.variables.iter().enumerate() {
         let name = &variable.name;

@@ -170,6 +170,22 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_all_tags_is_checked_in_time_that_grows_with_its_length() {
+        let took = |tags: usize| {
+            let source = "{{ name }}".repeat(tags);
+            let once = || {
+                let begin = std::time::Instant::now();
+                check(&source, &declared(), &BTreeSet::new()).unwrap();
+                begin.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap()
+        };
+        let (short, long) = (took(1_000), took(20_000));
+        // 20 times as long, not 400 times.
+        assert!(long < short * 100, "{short:?} for 1,000 tags, {long:?} for 20,000");
+    }
+
+    #[test]
     fn golden_templates_are_in_the_subset_and_render_as_other_readers_render_them() {
         let vectors: Vectors = serde_json::from_str(include_str!("../../fixtures/golden/render.json")).unwrap();
         assert!(vectors.renders.len() > 40);

@@ -8,6 +8,10 @@ use crate::wire::versions::{CreateVersion, Imported, VersionView};
 use serde_json::json;
 use std::collections::BTreeMap;
 
+/// Bytes of all fragments that a version pins: as many as its own text may have. All of them are checked with it, while every other
+/// change waits.
+const MOST_PINNED: usize = 1024 * 1024;
+
 /// POST /v1/keys/{key}/versions.
 #[derive(Debug, Clone)]
 pub struct SaveVersion {
@@ -148,9 +152,14 @@ async fn pinned(work: &mut Work<'_>, pins: &BTreeMap<String, Digest>) -> Result<
     if pins.len() > 100 {
         return Err(Refusal::new(Code::Invalid, "a version pins 100 fragments at most"));
     }
-    let mut found = BTreeMap::new();
+    let (mut found, mut bytes) = (BTreeMap::new(), 0);
     for digest in pins.values() {
         if let Some(fragment) = work.conn.fragment_get(digest).await? {
+            bytes += fragment.body.len();
+            if bytes > MOST_PINNED {
+                let why = format!("the fragments have together more than {MOST_PINNED} bytes");
+                return Err(Refusal::invalid("/content/fragments", why).hint("pin fewer, or shorter ones"));
+            }
             found.insert(*digest, fragment);
         }
     }

@@ -20,6 +20,9 @@ async fn bad_bodies_are_refused_with_code_and_place_and_change_nothing() {
         saving(&json!({ "key": KEY, "format": "template", "body": body, "variables": [
         { "name": "x", "type": "string", "required": true, "default": null }] }))
     };
+    let named = |n: u32| json!({ "name": format!("v{n}"), "type": "string", "required": true, "default": null });
+    let variables: Vec<Value> = (0..201).map(named).collect();
+    let many_variables = saving(&json!({ "key": KEY, "format": "template", "body": "x", "variables": variables }));
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     let deepest = "/0".repeat(64);
     let promote = |body: Value| ("/v1/promotions".to_owned(), body.to_string());
@@ -99,6 +102,7 @@ async fn bad_bodies_are_refused_with_code_and_place_and_change_nothing() {
             "/content/body",
         ),
         ("too deep", versions.clone(), deep, "malformed_json", &deepest),
+        ("201 variables", versions.clone(), many_variables, "invalid", "/content/variables"),
         ("no JSON", versions.clone(), "{".into(), "malformed_json", ""),
         ("an array", versions.clone(), "[]".into(), "invalid", ""),
         ("a call", versions.clone(), template("{{ x() }}"), "invalid", "/content/body"),

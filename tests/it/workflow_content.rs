@@ -358,6 +358,24 @@ fn a_fragment_revision_is_its_content_and_its_name_belongs_to_a_group() {
 }
 
 #[test]
+fn fragments_that_are_pinned_together_are_no_longer_than_a_text_may_be() {
+    on_each_engine(async |place| {
+        let stage = Stage::on(place).await;
+        stage.key(KEY, false).await;
+        let mut content = text(KEY, "");
+        content.format = countersign::model::Format::Template;
+        content.body = "x".into();
+        for name in ["one", "two"] {
+            let body = versions::CreateFragment { name: name.into(), body: "x".repeat(600_000), owning_group: "owners".into() };
+            let made = stage.run("person:eli", CreateFragment { body }).await.unwrap().answer;
+            assert_eq!(stage.run("person:dee", saving(content.clone())).await.map(|_| ()), Ok(()), "{name}");
+            content.fragments.insert(name.into(), made.digest);
+        }
+        assert_eq!(place_of(stage.run("person:dee", saving(content)).await), "/content/fragments");
+    });
+}
+
+#[test]
 fn a_policy_takes_force_at_once_and_makes_stale_what_it_judges_otherwise() {
     on_each_engine(async |place| {
         let stage = Stage::on(place).await;

@@ -51,6 +51,8 @@ fn depth(source: &str, tokens: &[(Token<'_>, Span)]) -> Result<(), Refusal> {
 
 /// Walks from tag to tag in the text itself: comments and raw blocks leave no token.
 fn tags(source: &str, tokens: &[(Token<'_>, Span)]) -> Result<(), Refusal> {
+    let ends = tokens.iter().filter(|(token, _)| matches!(token, Token::VariableEnd | Token::BlockEnd));
+    let mut ends = ends.map(|(_, span)| span.end_offset as usize);
     let mut from = 0;
     while let Some((at, open)) = next_tag(source, from) {
         plain(source, from, at)?;
@@ -64,11 +66,8 @@ fn tags(source: &str, tokens: &[(Token<'_>, Span)]) -> Result<(), Refusal> {
         if source[at + 2..].starts_with('+') {
             return Err(wrong(source, at + 2, "`+` at the edge of a tag is not in the template subset"));
         }
-        let end = tokens.iter().find_map(|(token, span)| {
-            let end = span.end_offset as usize;
-            (matches!(token, Token::VariableEnd | Token::BlockEnd) && end > at).then_some(end)
-        });
-        let Some(end) = end else { return Ok(()) };
+        // Both go forward only: a text that is all tags is walked once.
+        let Some(end) = ends.find(|end| *end > at) else { return Ok(()) };
         if source[..end.saturating_sub(2)].ends_with('+') {
             return Err(wrong(source, end - 3, "`+` at the edge of a tag is not in the template subset"));
         }

@@ -5,7 +5,7 @@ use crate::model::{Refusal, Variable, VariableType};
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Filter, ForLoop, IfCond, Include, Stmt, UnaryOpKind};
 use minijinja::machinery::{Span, parse};
 use minijinja::value::{Value, ValueKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Names that some reader takes for something else.
 const RESERVED: &[&str] = &[
@@ -82,6 +82,7 @@ pub(super) fn check(source: &str, variables: &[Variable], fragments: &BTreeSet<S
         wrong(source, offset, what)
     })?;
     let Stmt::Template(template) = &tree else { return Err(wrong(source, 0, "this is not a template")) };
+    let variables = variables.iter().map(|variable| (variable.name.as_str(), variable)).collect();
     let mut walk = Walk { source, variables, fragments, loops: Vec::new(), used: Used::default() };
     walk.body(&template.children)?;
     Ok(walk.used)
@@ -121,7 +122,7 @@ fn is_comparison(expr: &Expr<'_>) -> bool {
 
 struct Walk<'a> {
     source: &'a str,
-    variables: &'a [Variable],
+    variables: HashMap<&'a str, &'a Variable>,
     fragments: &'a BTreeSet<String>,
     loops: Vec<String>,
     used: Used,
@@ -227,7 +228,7 @@ impl Walk<'_> {
     }
 
     fn declared(&self, name: &str) -> Option<&Variable> {
-        self.variables.iter().find(|variable| variable.name == name)
+        self.variables.get(name).copied()
     }
 
     fn expr(&mut self, expr: &Expr<'_>) -> Result<Kind, Refusal> {
