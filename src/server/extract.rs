@@ -1,5 +1,6 @@
 //! What a request carries, read strictly: body, query, names in the path, Idempotency-Key. All else is a 422 with its place.
 
+use super::apart::{LONG, apart_if};
 use super::error::Rejection;
 use crate::model::{Code, Refusal};
 use crate::rules::access::Caller;
@@ -142,10 +143,13 @@ async fn json(request: Request) -> Result<Value, Refusal> {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     declared_json(&parts.headers)?;
-    let value = canonical::parse_strict(&bytes)?;
-    // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
-    canonical::refuse_nul(&value, &["/content", "/body"])?;
-    Ok(value)
+    apart_if(bytes.len() > LONG, move || {
+        let value = canonical::parse_strict(&bytes)?;
+        // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
+        canonical::refuse_nul(&value, &["/content", "/body"])?;
+        Ok(value)
+    })
+    .await?
 }
 
 async fn read(body: Body) -> Result<Bytes, Refusal> {

@@ -1,6 +1,7 @@
 //! What lies around every route: request id, log line, time limit, caught panics, conditional reads.
 
 use super::App;
+use super::apart::apart_if;
 use super::error::Rejection;
 use crate::model::{Code, Refusal};
 use crate::rules::canonical;
@@ -21,6 +22,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 const MOST_TIME: Duration = Duration::from_secs(30);
 /// Answers to reads are kept in memory whole.
 const MOST_ANSWER: usize = 1 << 30;
+/// Hashing a longer answer takes more than a millisecond.
+const WORTH_A_THREAD: usize = 1 << 20;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Lays everything around a router, in one layer: each layer costs every request a clone of its route and a box.
@@ -82,7 +85,11 @@ async fn conditional(request: Request, next: Next) -> Response {
     }
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, MOST_ANSWER).await else { return Rejection(internal()).into_response() };
-    let tag = format!("\"{}\"", canonical::sha256(&bytes).hex());
+    let text = bytes.clone();
+    let Ok(digest) = apart_if(bytes.len() > WORTH_A_THREAD, move || canonical::sha256(&text)).await else {
+        return Rejection(internal()).into_response();
+    };
+    let tag = format!("\"{}\"", digest.hex());
     tag_with(&mut parts.headers, &tag);
     let matches = |known: &str| known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag);
     if known.as_ref().and_then(|known| known.to_str().ok()).is_some_and(matches) {

@@ -1,6 +1,7 @@
 //! HTTP, thin: it authenticates, reads what was sent, calls a verb or a read, and writes the answer.
 
 mod accept;
+mod apart;
 mod auth;
 pub mod error;
 mod extract;

@@ -170,6 +170,10 @@ impl Snapshot {
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ConfigKey>> {
         self.keys.keys().map(|Held(state)| &state.key)
     }
+    /// How many keys there are.
+    pub fn key_count(&self) -> usize {
+        self.keys.len()
+    }
     /// A pointer.
     pub fn pointer(&self, key: &KeyId, environment: &Environment) -> Option<&Arc<EnvironmentPointer>> {
         self.state(key)?.pointer(environment)

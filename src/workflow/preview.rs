@@ -3,21 +3,34 @@
 use super::Registry;
 use super::rollback::unfit;
 use super::view::reach;
-use crate::model::{BasisPoints, ConfigKey, EnvironmentPointer, PlanStep, Refusal, Timestamp};
+use crate::model::{BasisPoints, ConfigKey, Digest, EnvironmentPointer, PlanStep, Refusal, Timestamp};
 use crate::rules::preview::Change;
 use crate::rules::promotion::{stepped, usual_baseline};
 use crate::storage::Conn;
+use crate::wire::pointers::Reach;
 use crate::wire::promotions::{AskPreview, ExpectedFlow, Preview, UnitFlow};
 use std::collections::BTreeSet;
 
 /// So many units are counted at once.
 const UNITS: usize = 10_000;
 
-/// What would happen to units if the pointer came to the wished digest and share. Says nothing about whether it may.
+/// A change that is asked about, with all that decides what units would get.
+pub struct Previewed {
+    key: ConfigKey,
+    before: Option<EnvironmentPointer>,
+    after: EnvironmentPointer,
+    unfit: BTreeSet<Digest>,
+    distrusted: bool,
+    unit_hashes: Vec<String>,
+    reach: Reach,
+}
+
+/// Reads what decides what would happen to units if the pointer came to the wished digest and share. Says nothing about whether it
+/// may.
 ///
 /// # Errors
 /// `invalid` where there is nothing to come to, or a unit hash is none.
-pub async fn preview(registry: &Registry, conn: &mut Conn<'_>, key: &ConfigKey, ask: &AskPreview) -> Result<Preview, Refusal> {
+pub async fn preview(registry: &Registry, conn: &mut Conn<'_>, key: ConfigKey, ask: AskPreview) -> Result<Previewed, Refusal> {
     checked(&ask.unit_hashes)?;
     let before = conn.pointer_get(&key.key_id, &ask.environment).await?;
     if let Some(to) = &ask.to_digest {
@@ -26,19 +39,33 @@ pub async fn preview(registry: &Registry, conn: &mut Conn<'_>, key: &ConfigKey, 
             return Err(Refusal::invalid("/to_digest", format!("{} has no version {to}", key.key_id)));
         }
     }
-    let after = after(key, before.as_ref(), ask, registry.clock.now())?;
+    let after = after(&key, before.as_ref(), &ask, registry.clock.now())?;
     let named = [before.as_ref().and_then(|p| p.baseline_digest), after.baseline_digest, key.safe_default_digest];
-    let unfit: BTreeSet<_> = unfit(conn, named.into_iter().flatten()).await?;
-    let quarantined = |digest: &crate::model::Digest| unfit.contains(digest);
+    let unfit = unfit(conn, named.into_iter().flatten()).await?;
     let distrusted = match key.safe_default_digest {
         Some(safe) => conn.past_distrusted(&key.key_id, &ask.environment, &safe).await?,
         None => false,
     };
-    let change = Change { key, before: before.as_ref(), after: &after, quarantined: &quarantined, distrusted };
-    let expected = change.expected().into_iter().map(|((from, to), percent)| ExpectedFlow { from, to, percent }).collect();
-    let counted = change.units(ask.unit_hashes.iter().map(String::as_str));
-    let units = counted.into_iter().map(|((from, to), units)| UnitFlow { from, to, units }).collect();
-    Ok(Preview { reach: reach(registry, key, &ask.environment), before, after, expected, units })
+    let reach = reach(registry, &key, &ask.environment);
+    Ok(Previewed { key, before, after, unfit, distrusted, unit_hashes: ask.unit_hashes, reach })
+}
+
+impl Previewed {
+    /// How many units there are to look at.
+    pub fn units(&self) -> usize {
+        self.unit_hashes.len()
+    }
+
+    /// What each of the units would get: a few microseconds a unit.
+    pub fn counted(self) -> Preview {
+        let Self { key, before, after, unfit, distrusted, unit_hashes, reach } = self;
+        let quarantined = |digest: &Digest| unfit.contains(digest);
+        let change = Change { key: &key, before: before.as_ref(), after: &after, quarantined: &quarantined, distrusted };
+        let expected = change.expected().into_iter().map(|((from, to), percent)| ExpectedFlow { from, to, percent }).collect();
+        let counted = change.units(unit_hashes.iter().map(String::as_str));
+        let units = counted.into_iter().map(|((from, to), units)| UnitFlow { from, to, units }).collect();
+        Preview { reach, before, after, expected, units }
+    }
 }
 
 fn checked(unit_hashes: &[String]) -> Result<(), Refusal> {

@@ -3,7 +3,8 @@
 use super::sight::Sight;
 use super::versions::{record, rows};
 use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Refusal};
-use crate::rules::access::Caller;
+use crate::rules::access::{Caller, Need, allowed};
+use crate::server::apart::apart;
 use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -26,7 +27,7 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         after: pages::after(ask.cursor.as_deref())?,
         limit: pages::MOST,
     };
-    let serving = Serving::of(&ask)?;
+    let serving = Arc::new(Serving::of(&ask)?);
     let mut sight = Sight::begin(&registry, caller).await?;
     let mut items = Vec::new();
     // What the caller may not see is left out, so a page may take several reads.
@@ -36,8 +37,13 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         let Some(last) = found.last() else { break };
         filter.after = Some(last.key.key_id.clone());
         let whole = found.len() >= filter.limit as usize;
-        let fits = |summary: &KeySummary| sight.reads(&summary.key) && serving.fits(&sight.snapshot, &summary.key);
-        items.extend(found.into_iter().filter(fits));
+        if serving.asks() {
+            let fitting;
+            (sight, fitting) = search(&registry, sight, &serving, found).await?;
+            items.extend(fitting);
+        } else {
+            items.extend(found.into_iter().filter(|summary| sight.reads(&summary.key)));
+        }
         if !whole {
             break;
         }
@@ -52,6 +58,26 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         }
     }
     Ok(shown(&page))
+}
+
+/// Those keys that serve what is asked for. All their texts are looked through, so it is done apart, and the read that is open is
+/// closed meanwhile: who waits for a turn with a connection in hand keeps others from it.
+async fn search(
+    registry: &Registry,
+    sight: Sight,
+    serving: &Arc<Serving>,
+    found: Vec<KeySummary>,
+) -> Result<(Sight, Vec<KeySummary>), Refusal> {
+    let (snapshot, caller, serving) = (sight.snapshot.clone(), sight.caller.clone(), serving.clone());
+    drop(sight);
+    let (caller, fitting) = apart(move || {
+        let reads = |key: &ConfigKey| allowed(snapshot.policy(), &caller, Need::Read, Some(key), None).is_ok();
+        let fits = |summary: &KeySummary| reads(&summary.key) && serving.places(&snapshot, &summary.key).next().is_some();
+        let fitting = found.into_iter().filter(fits).collect();
+        (caller, fitting)
+    })
+    .await?;
+    Ok((Sight::begin(registry, caller).await?, fitting))
 }
 
 /// What a list asks of the contents that serve.
@@ -81,10 +107,6 @@ impl Serving {
 
     fn asks(&self) -> bool {
         self.model_pin.is_some() || self.text.is_some()
-    }
-
-    fn fits(&self, snapshot: &Snapshot, key: &ConfigKey) -> bool {
-        !self.asks() || self.places(snapshot, key).next().is_some()
     }
 
     /// The contents of the key that serve there, to whomever, and are as asked.

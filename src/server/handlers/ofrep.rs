@@ -3,6 +3,7 @@
 use crate::model::{Code, ConfigKey, Environment, KeyId, Refusal, UnitType};
 use crate::rules::access::{self, Caller, Need, allowed, sees_unit_hash};
 use crate::rules::{canonical, ticket};
+use crate::server::apart::apart_if;
 use crate::server::error::Rejection;
 use crate::server::extract::{Names, Unread};
 use crate::server::respond::shown;
@@ -20,6 +21,8 @@ use std::sync::Arc;
 
 /// A client that nobody looks at lets go of its channel after so many seconds.
 const INACTIVE_SECONDS: u32 = 120;
+/// A bulk answer that looks at more keys is made apart.
+const AT_ONCE: usize = 500;
 
 /// POST /ofrep/v1/evaluate/flags/{key}
 pub async fn flag(
@@ -63,18 +66,22 @@ pub async fn flags(
         return Err(general(&format!("there is no environment {environment}")));
     }
     let stale = registry.snapshot.freshness(now) == Freshness::Stale;
-    let look = Look::new(&snapshot, &caller, &environment, &context, stale);
-    let flags: Vec<Entry<'_>> = look.everything();
-    for flag in &flags {
-        if let Entry::Evaluation(evaluation) = flag {
-            registry.meter.count(evaluation.key, &environment, &caller.actor, now);
+    let many = snapshot.key_count() > AT_ONCE;
+    let bulk = apart_if(many, move || {
+        let look = Look::new(&snapshot, &caller, &environment, &context, stale);
+        let flags: Vec<Entry<'_>> = look.everything();
+        for flag in &flags {
+            if let Entry::Evaluation(evaluation) = flag {
+                registry.meter.count(evaluation.key, &environment, &caller.actor, now);
+            }
         }
-    }
-    let ticket = ticket::ticket(&snapshot.pepper().0, &caller.token_id, &environment);
-    let request_uri = format!("{}?ticket={ticket}", paths::ofrep_events());
-    let channel = EventStream { kind: "sse", endpoint: Endpoint { request_uri }, inactivity_delay_sec: INACTIVE_SECONDS };
-    let metadata = BulkMetadata { flag_set_id: &environment, stale };
-    Ok(unless_known(&headers, &context, &Bulk { flags, event_streams: [channel], metadata }))
+        let ticket = ticket::ticket(&snapshot.pepper().0, &caller.token_id, &environment);
+        let request_uri = format!("{}?ticket={ticket}", paths::ofrep_events());
+        let channel = EventStream { kind: "sse", endpoint: Endpoint { request_uri }, inactivity_delay_sec: INACTIVE_SECONDS };
+        let metadata = BulkMetadata { flag_set_id: &environment, stale };
+        unless_known(&headers, &context, &Bulk { flags, event_streams: [channel], metadata })
+    });
+    bulk.await.map_err(|refusal| Refused::Problem(refusal.into()))
 }
 
 /// One caller's look at one state, for one context.

@@ -3,6 +3,7 @@
 use super::sight::Sight;
 use crate::model::{Environment, Promotion, PromotionState, Refusal, Timestamp};
 use crate::rules::access::Caller;
+use crate::server::apart::apart_if;
 use crate::server::extract::{Asked, Command, Names, NoQuery, Sent};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -15,6 +16,9 @@ use crate::workflow::{
 use axum::extract::State;
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// A preview that looks at more units is made apart.
+const AT_ONCE: usize = 500;
 
 /// Which promotions a list is about, beside the filter of its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +68,9 @@ impl Concern {
 pub async fn preview(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuery, Sent(ask): Sent<AskPreview>) -> Answer {
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&ask.key_id).await?;
-    Ok(shown(&preview::preview(&registry, &mut sight.conn(), &key, &ask).await?))
+    let asked = preview::preview(&registry, &mut sight.conn(), key, ask).await?;
+    drop(sight);
+    Ok(shown(&apart_if(asked.units() > AT_ONCE, move || asked.counted()).await?))
 }
 
 /// GET /v1/promotions, newest first.

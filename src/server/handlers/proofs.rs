@@ -5,6 +5,7 @@ use crate::model::{ConfigKey, Environment, Refusal};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::{bundle, canonical};
 use crate::server::App;
+use crate::server::apart::apart;
 use crate::server::extract::{Names, NoQuery};
 use crate::server::outside::registry;
 use crate::server::respond::{Answer, shown};
@@ -43,12 +44,16 @@ pub async fn bundle(State(app): State<App>, caller: Caller, names: Names, _: NoQ
         contents: std::collections::BTreeMap::new(),
         fragments: std::collections::BTreeMap::new(),
     };
-    for key in snapshot.keys().filter(|key| may_take(&snapshot, &caller, key, &environment)) {
-        add(&mut bundle, &snapshot, key)?;
-    }
-    let digest = bundle::digest(&bundle);
-    let (_, checkpoint) = app.outside.checkpoint(&snapshot, Some((environment, digest)))?;
-    Ok(shown(&SignedBundle { bundle, digest, checkpoint, key: app.outside.key(&snapshot)?.to_string() }))
+    // Everything that serves is copied, hashed and written out.
+    let signed = apart(move || {
+        for key in snapshot.keys().filter(|key| may_take(&snapshot, &caller, key, &environment)) {
+            add(&mut bundle, &snapshot, key)?;
+        }
+        let digest = bundle::digest(&bundle);
+        let (_, checkpoint) = app.outside.checkpoint(&snapshot, Some((environment, digest)))?;
+        Ok::<_, Refusal>(shown(&SignedBundle { bundle, digest, checkpoint, key: app.outside.key(&snapshot)?.to_string() }))
+    });
+    Ok(signed.await??)
 }
 
 fn may_take(snapshot: &Snapshot, caller: &Caller, key: &ConfigKey, environment: &Environment) -> bool {

@@ -5,6 +5,7 @@ use super::sight::Sight;
 use crate::model::{Code, ConfigKey, Content, Digest, Fragment, KeyId, Refusal, Version};
 use crate::rules::access::Caller;
 use crate::rules::structure::content_diff;
+use crate::server::apart::{LONG, apart, apart_if};
 use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -83,8 +84,8 @@ pub async fn show(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let mut sight = Sight::begin(&registry, caller).await?;
     let version = sight.version(&digest).await?;
     let key = sight.key(&version.key_id).await?;
-    let mut sight = record(&registry, sight, &key, &[digest]).await?;
-    Ok(shown(&view(&mut sight, version).await?))
+    let sight = record(&registry, sight, &key, &[digest]).await?;
+    view(sight, version).await
 }
 
 /// GET /v1/versions/{digest}/served
@@ -102,8 +103,8 @@ pub async fn by_selector(State(registry): State<Arc<Registry>>, caller: Caller, 
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&key).await?;
     let version = select(&mut sight, &key, &selector).await?;
-    let mut sight = record(&registry, sight, &key, &[version.digest]).await?;
-    Ok(shown(&view(&mut sight, version).await?))
+    let sight = record(&registry, sight, &key, &[version.digest]).await?;
+    view(sight, version).await
 }
 
 /// Records the read of confidential texts; what cannot be recorded is not shown. The read that is open is closed meanwhile: who
@@ -123,19 +124,41 @@ pub async fn record(registry: &Registry, sight: Sight, key: &ConfigKey, digests:
     Sight::begin(registry, caller).await
 }
 
-async fn view(sight: &mut Sight, version: Version) -> Result<VersionView, Refusal> {
-    let (content, fragment_bodies) = content(sight, &version.digest).await?;
-    Ok(VersionView { version, content: Some(content), fragment_bodies, warnings: Vec::new() })
+/// A version with its content.
+async fn view(mut sight: Sight, version: Version) -> Answer {
+    let stored = Stored::of(&mut sight, &version.digest).await?;
+    drop(sight);
+    let view = apart_if(stored.is_long(), move || {
+        let (content, fragment_bodies) = stored.read()?;
+        Ok::<_, Refusal>(shown(&VersionView { version, content: Some(content), fragment_bodies, warnings: Vec::new() }))
+    });
+    Ok(view.await??)
 }
 
-async fn content(sight: &mut Sight, digest: &Digest) -> Result<(Content, Vec<Fragment>), Refusal> {
-    let bytes = sight.conn().content_get(digest).await?.ok_or_else(Refusal::not_found)?;
-    let content = serde_json::from_slice(&bytes).map_err(|error| {
-        tracing::error!(%digest, %error, "a stored content does not read");
-        crate::server::middleware::internal()
-    })?;
-    let fragments = sight.conn().version_fragment_list(digest).await?;
-    Ok((content, fragments))
+/// A content as it is stored, with the fragments that it pins.
+struct Stored {
+    digest: Digest,
+    bytes: Vec<u8>,
+    fragments: Vec<Fragment>,
+}
+
+impl Stored {
+    async fn of(sight: &mut Sight, digest: &Digest) -> Result<Self, Refusal> {
+        let bytes = sight.conn().content_get(digest).await?.ok_or_else(Refusal::not_found)?;
+        Ok(Self { digest: *digest, bytes, fragments: sight.conn().version_fragment_list(digest).await? })
+    }
+
+    fn is_long(&self) -> bool {
+        self.bytes.len() + self.fragments.iter().map(|fragment| fragment.body.len()).sum::<usize>() > LONG
+    }
+
+    fn read(self) -> Result<(Content, Vec<Fragment>), Refusal> {
+        let content = serde_json::from_slice(&self.bytes).map_err(|error| {
+            tracing::error!(digest = %self.digest, %error, "a stored content does not read");
+            crate::server::middleware::internal()
+        })?;
+        Ok((content, self.fragments))
+    }
 }
 
 /// The version that a selector names in its key.
@@ -185,16 +208,13 @@ pub async fn diff(State(registry): State<Arc<Registry>>, caller: Caller, names: 
     let from = select(&mut sight, &key, &from).await?;
     let to = select(&mut sight, &key, &to).await?;
     let mut sight = record(&registry, sight, &key, &[from.digest, to.digest]).await?;
-    let (from, from_bodies) = content(&mut sight, &from.digest).await?;
-    let (to, to_bodies) = content(&mut sight, &to.digest).await?;
+    let (from, to) = (Stored::of(&mut sight, &from.digest).await?, Stored::of(&mut sight, &to.digest).await?);
     drop(sight);
-    // Long texts take a while, and the threads that answer requests are few.
-    let diff = tokio::task::spawn_blocking(move || content_diff(Some(&from), &to, &named(from_bodies), &named(to_bodies)));
-    let diff = diff.await.map_err(|error| {
-        tracing::error!(%error, "a difference was not found");
-        crate::server::middleware::internal()
-    })?;
-    Ok(shown(&diff))
+    let diff = apart(move || {
+        let ((from, from_bodies), (to, to_bodies)) = (from.read()?, to.read()?);
+        Ok::<_, Refusal>(shown(&content_diff(Some(&from), &to, &named(from_bodies), &named(to_bodies))))
+    });
+    Ok(diff.await??)
 }
 
 fn named(fragments: Vec<Fragment>) -> BTreeMap<String, String> {
