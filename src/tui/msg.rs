@@ -97,6 +97,15 @@ pub(crate) enum Followed {
     },
 }
 
+impl Followed {
+    /// Whether something happened that environments, the policy or the caller's own rights follow from.
+    pub(crate) fn changes_the_world(&self) -> bool {
+        use crate::model::Action::{PolicyApply, RegistryRelease, RegistryRestore};
+        let Self::Audit(event) = self else { return false };
+        event.body.as_ref().is_some_and(|body| matches!(body.action, PolicyApply | RegistryRelease | RegistryRestore))
+    }
+}
+
 /// What is known of the chain when the stream opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Contact {

@@ -526,7 +526,7 @@ fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     {
         state.notices.own_event(event.seq, now.wall);
     }
-    if changes_the_world(&followed) {
+    if followed.changes_the_world() {
         effects.push(state.slots.load(Slot::Session, Query::Session));
     }
     let msg = Msg::Followed(followed);
@@ -540,13 +540,6 @@ fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     effects.extend(rooms::review::update(&mut state.review, &msg, &mut cx!(state, now)));
     effects.extend(to_dialog(state, &msg, now));
     effects
-}
-
-/// Whether something happened that environments, the policy or the caller's own rights follow from.
-fn changes_the_world(followed: &Followed) -> bool {
-    use crate::model::Action::{PolicyApply, RegistryRelease, RegistryRestore};
-    let Followed::Audit(event) = followed else { return false };
-    event.body.as_ref().is_some_and(|body| matches!(body.action, PolicyApply | RegistryRelease | RegistryRestore))
 }
 
 /// What the stream says about the connection and the chain.
