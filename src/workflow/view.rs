@@ -2,9 +2,10 @@
 
 use super::command::Registry;
 use super::facts::{Asked, Facts, gather};
+use crate::model::approval::HiddenSpan;
 use crate::model::{
-    Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Policy, Promotion, PromotionState,
-    Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Version,
+    Act, Approval, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, GateVerdict, Policy, Promotion,
+    PromotionState, Readiness, ReadinessKind, ReadinessStatus, Refusal, Timestamp, Version,
 };
 use crate::rules::access::{self, Caller, Need, allowed};
 use crate::rules::policy::{self, group_members, group_of, person_of, same_person};
@@ -32,23 +33,16 @@ pub async fn promotion(
     let to = version(conn, row.to_digest).await?;
     let from = version(conn, row.from_digest).await?;
     let reach = reach(registry, &key, &row.environment);
-    let rule = policy::rule(snapshot.policy(), &key.key_id, &row.environment);
-    let (Some(to_version), Some(rule)) = (to.clone(), rule) else {
-        // A kill without safe default, or an environment that the policy no longer has: nothing is judged.
-        return bare(conn, snapshot, caller, Bare { row, key, to, from, reach }).await;
-    };
     let confidential = key.confidential;
-    let door = Door::of(row.act, &row.environment);
-    let asked = Asked { door, key, environment: row.environment.clone(), to: to_version, promotion: Some(row.clone()) };
-    let facts = gather(conn, snapshot.policy(), registry.clock.now(), asked).await?;
-    let readiness = if row.state == PromotionState::Open { facts.readiness() } else { Readiness::default() };
-    let approved_before = match row.to_digest {
-        Some(digest) => conn.approval_before(&caller.actor, &digest, row.promotion_id).await?,
-        None => None,
+    let rule = policy::rule(snapshot.policy(), &key.key_id, &row.environment);
+    let Judged { rule, pointer, readiness, approvals, verdicts, hidden, mine } = match (to.clone(), rule) {
+        (Some(to), Some(_)) => {
+            let (door, environment) = (Door::of(row.act, &row.environment), row.environment.clone());
+            judged(registry, conn, snapshot, caller, Asked { door, key, environment, to, promotion: Some(row.clone()) }).await?
+        }
+        // A kill without safe default, or an environment that the policy no longer has: nothing is judged.
+        (_, rule) => owed_alone(conn, snapshot, caller, &key, &row, rule).await?,
     };
-    let mut mine = mine(snapshot.policy(), caller, &facts, &readiness);
-    mine.approved_before = approved_before.map(|(environment, at)| (environment.to_string(), at));
-    let Facts { pointer, approvals, verdicts, hidden, .. } = facts;
     Ok(PromotionView {
         confidential,
         promotion: row,
@@ -65,38 +59,59 @@ pub async fn promotion(
     })
 }
 
-struct Bare {
-    row: Promotion,
-    key: ConfigKey,
-    to: Option<Version>,
-    from: Option<Version>,
-    reach: Reach,
+/// What is to be said of a promotion beside its rows.
+struct Judged {
+    rule: EnvironmentRule,
+    pointer: Option<EnvironmentPointer>,
+    readiness: Readiness,
+    approvals: Vec<Approval>,
+    verdicts: Vec<GateVerdict>,
+    hidden: Vec<HiddenSpan>,
+    mine: Mine,
 }
 
-/// The view of a row about which nothing is to be decided but what is owed afterwards.
-async fn bare(conn: &mut Conn<'_>, snapshot: &Snapshot, caller: &Caller, known: Bare) -> Result<PromotionView, Refusal> {
-    let Bare { row, key, to, from, reach } = known;
+/// A promotion about which there is, or was, something to decide.
+async fn judged(
+    registry: &Registry,
+    conn: &mut Conn<'_>,
+    snapshot: &Snapshot,
+    caller: &Caller,
+    asked: Asked,
+) -> Result<Judged, Refusal> {
+    let open = asked.promotion.as_ref().filter(|row| row.state == PromotionState::Open).is_some();
+    let facts = gather(conn, snapshot.policy(), registry.clock.now(), asked).await?;
+    let readiness = if open { facts.readiness() } else { Readiness::default() };
+    let mut mine = mine(snapshot.policy(), caller, &facts, &readiness);
+    if let Some(row) = &facts.asked.promotion {
+        let before = conn.approval_before(&caller.actor, &facts.asked.to.digest, row.promotion_id).await?;
+        mine.approved_before = before.map(|(environment, at)| (environment.to_string(), at));
+    }
+    let Facts { rule, pointer, approvals, verdicts, hidden, .. } = facts;
+    Ok(Judged { rule, pointer, readiness, approvals, verdicts, hidden, mine })
+}
+
+/// A promotion about which nothing is to be decided but what is owed afterwards.
+async fn owed_alone(
+    conn: &mut Conn<'_>,
+    snapshot: &Snapshot,
+    caller: &Caller,
+    key: &ConfigKey,
+    row: &Promotion,
+    rule: Option<EnvironmentRule>,
+) -> Result<Judged, Refusal> {
     let pointer = conn.pointer_get(&key.key_id, &row.environment).await?;
     let approvals = conn.approval_list(row.promotion_id).await?;
     let policy = snapshot.policy();
-    let rule = policy::rule(policy, &key.key_id, &row.environment).unwrap_or_else(|| no_rule(row.environment.as_str()));
     let mut mine = Mine { opened: same_person(policy, &row.actor, &caller.actor), ..Mine::default() };
-    owed(policy, caller, &key, &row, &approvals, &mut mine);
-    let (readiness, verdicts, hidden) = (Readiness::default(), Vec::new(), Vec::new());
-    let confidential = key.confidential;
-    Ok(PromotionView {
-        confidential,
-        promotion: row,
-        to,
-        from,
-        rule,
+    owed(policy, caller, key, row, &approvals, &mut mine);
+    Ok(Judged {
+        rule: rule.unwrap_or_else(|| no_rule(row.environment.as_str())),
         pointer,
-        readiness,
+        readiness: Readiness::default(),
         approvals,
-        verdicts,
-        hidden,
+        verdicts: Vec::new(),
+        hidden: Vec::new(),
         mine,
-        reach,
     })
 }
 
