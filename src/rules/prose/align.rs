@@ -43,29 +43,24 @@ pub(super) fn align(old: &[&str], new: &[&str], deadline: Instant) -> Vec<Row> {
 
 /// A number for the words of each paragraph, whatever the whitespace between them.
 fn keys(paragraphs: &[&str]) -> Vec<u64> {
-    let key = |paragraph: &&str| {
-        let mut key = 0;
-        let mut parted = false;
-        for byte in paragraph.bytes() {
-            if byte.is_ascii_whitespace() {
-                parted = true;
-            } else {
-                // A space that no text can hold here keeps "a b" from "ab"; none at the beginning.
-                if std::mem::take(&mut parted) && key != 0 {
-                    key = mixed(key, b' ');
-                }
-                key = mixed(key, byte);
-            }
-        }
-        key
-    };
+    let key = |paragraph: &&str| paragraph.split_ascii_whitespace().fold(0, |key, word| word_mixed(key, word.as_bytes()));
     paragraphs.iter().map(key).collect()
 }
 
-/// One step of a multiplicative hash (the constant is 2^64 over the golden ratio). Two paragraphs with one number would only
-/// face each other without need: what stands in them is compared byte for byte afterwards.
-fn mixed(hash: u64, byte: u8) -> u64 {
-    (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1)
+/// Takes a word in, eight bytes at a time; its length keeps "a b" from "ab". Two paragraphs with one number would only face each
+/// other without need: what stands in them is compared byte for byte afterwards.
+fn word_mixed(key: u64, word: &[u8]) -> u64 {
+    let (eights, rest) = word.as_chunks::<8>();
+    let key = eights.iter().fold(key, |key, eight| mixed(key, u64::from_le_bytes(*eight)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    last[7] = u8::try_from(word.len() % 255).unwrap_or(0);
+    mixed(key, u64::from_le_bytes(last))
+}
+
+/// One step of a multiplicative hash (the constant is 2^64 over the golden ratio).
+fn mixed(hash: u64, part: u64) -> u64 {
+    (hash.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1)
 }
 
 /// Paragraphs outside the common order that stand unchanged on the other side.
@@ -156,16 +151,19 @@ fn alike(gap: &Gap, old: &[usize], new: &[usize]) -> Vec<(usize, usize)> {
 
 /// Hashes of the words as they look, sorted: a paragraph with a look-alike letter still faces the one that it imitates.
 fn bag(paragraph: &str) -> Vec<u64> {
-    let hash = |word: &str| word.bytes().fold(0, mixed);
     let mut bag: Vec<u64> = if paragraph.is_ascii() {
         paragraph
             .as_bytes()
             .split(|b| !b.is_ascii_alphanumeric())
             .filter(|w| !w.is_empty())
-            .map(|w| w.iter().copied().fold(0, mixed))
+            .map(|word| word_mixed(0, word))
             .collect()
     } else {
-        paragraph.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(|word| hash(&skeleton(word))).collect()
+        paragraph
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .map(|word| word_mixed(0, skeleton(word).as_bytes()))
+            .collect()
     };
     bag.sort_unstable();
     bag

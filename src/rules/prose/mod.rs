@@ -58,11 +58,12 @@ pub fn diff(old: &str, new: &str, unit: Unit, budget: Duration) -> TextDiff {
     let mut approximate = Instant::now() >= deadline;
     let mut blocks: Vec<Block> = Vec::with_capacity(rows.len());
     for row in rows {
-        let of = |side: &[&str], at: Option<usize>| at.map(|at| side[at].to_owned());
-        let (runs, cut) = match (of(&old_paragraphs, row.old), of(&new_paragraphs, row.new)) {
-            (Some(old), Some(new)) => words::runs(&old, &new, unit, deadline),
-            (Some(text), None) => (vec![Run { change: Change::Delete, text }], false),
-            (None, text) => (text.into_iter().map(|text| Run { change: Change::Insert, text }).collect(), false),
+        let whole = |change: Change, text: &str| vec![Run { change, text: text.to_owned() }];
+        let (runs, cut) = match (row.old.map(|at| old_paragraphs[at]), row.new.map(|at| new_paragraphs[at])) {
+            (Some(old), Some(new)) => words::runs(old, new, unit, deadline),
+            (Some(old), None) => (whole(Change::Delete, old), false),
+            (None, Some(new)) => (whole(Change::Insert, new), false),
+            (None, None) => (Vec::new(), false),
         };
         approximate |= cut;
         blocks.push(block(row, runs));
@@ -95,6 +96,9 @@ fn block(row: Row, runs: Vec<Run>) -> Block {
 }
 
 fn kind(runs: &[Run]) -> BlockKind {
+    if runs.iter().all(|run| run.change == Change::Equal) {
+        return BlockKind::Equal;
+    }
     let text = |gone: Change| runs.iter().filter(|r| r.change != gone).map(|r| &*r.text).collect::<String>();
     let (old, new) = (text(Change::Insert), text(Change::Delete));
     if old == new {

@@ -16,11 +16,14 @@ pub(super) fn runs(old: &str, new: &str, unit: Unit, deadline: Instant) -> (Vec<
     if Instant::now() >= deadline {
         return (coarse(old, new), true);
     }
-    let (old, new) = (tokens(old, unit), tokens(new, unit));
+    let (head, tail) = if unit == Unit::Word { shared(old, new) } else { (0, 0) };
+    let (begin, end) = (&old[..head], &old[old.len() - tail..]);
+    let (old, new) = (tokens(&old[head..old.len() - tail], unit), tokens(&new[head..new.len() - tail], unit));
     let mut numbers = HashMap::new();
     let (old_ids, new_ids) = (number(&old, &mut numbers), number(&new, &mut numbers));
     let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_ids, &new_ids, Some(deadline));
     let mut runs = Runs::default();
+    runs.push(Change::Equal, begin);
     for op in ops {
         let (tag, from, to) = op.as_tag_tuple();
         if tag == DiffTag::Equal {
@@ -30,7 +33,48 @@ pub(super) fn runs(old: &str, new: &str, unit: Unit, deadline: Instant) -> (Vec<
             runs.push(Change::Insert, &new[to].concat());
         }
     }
+    runs.push(Change::Equal, end);
     (joined(&runs.0), Instant::now() >= deadline)
+}
+
+/// Bytes that both texts begin with and end with, cut where a word surely begins in both: only what lies between is compared by
+/// words.
+fn shared(old: &str, new: &str) -> (usize, usize) {
+    let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    let mut head = seam(old, same).unwrap_or(0);
+    while let Some(tag) = tag_across(old, head).or_else(|| tag_across(new, head)) {
+        head = seam(old, tag + 1).unwrap_or(0);
+    }
+    let (old, new) = (&old[head..], &new[head..]);
+    let same = old.bytes().rev().zip(new.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let from = old.len() - same;
+    let tail = (from + 1..old.len()).find(|at| is_seam(old, *at)).map_or(0, |at| old.len() - at);
+    let within = |text: &str| tail > 0 && tag_across(text, text.len() - tail).is_some();
+    (head, if within(old) || within(new) { 0 } else { tail })
+}
+
+/// Whether an ASCII letter stands before a place and a space at it: there a word ends, whatever comes before or after.
+fn is_seam(text: &str, at: usize) -> bool {
+    let text = text.as_bytes();
+    at > 0 && text[at] == b' ' && text[at - 1].is_ascii_alphabetic()
+}
+
+/// The last such place among the first bytes.
+fn seam(text: &str, bytes: usize) -> Option<usize> {
+    (1..bytes).rev().find(|at| is_seam(text, *at))
+}
+
+/// Where the template tag begins that reaches across a place.
+fn tag_across(text: &str, place: usize) -> Option<usize> {
+    let mut from = 0;
+    while let Some(found) = text[from..place].find('{') {
+        let at = from + found;
+        from = at + tag_length(&text[at..]).unwrap_or(1);
+        if from > place {
+            return Some(at);
+        }
+    }
+    None
 }
 
 fn number<'a>(tokens: &[&'a str], numbers: &mut HashMap<&'a str, u32>) -> Vec<u32> {
@@ -201,6 +245,25 @@ mod tests {
             let mut words = Vec::new();
             words_between(&text, &mut words);
             prop_assert_eq!(words, text.split_word_bounds().collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn what_is_set_aside_ends_and_begins_at_a_word(
+            head in "[ab {}%]{0,16}", tail in "[ab {}%]{0,16}", old in "[ab {}%é\u{301}]{0,6}", new in "[ab {}%é\u{301}]{0,6}",
+        ) {
+            let (old, new) = (format!("{head}{old}{tail}"), format!("{head}{new}{tail}"));
+            let (begin, end) = shared(&old, &new);
+            prop_assert_eq!(&old[..begin], &new[..begin]);
+            prop_assert_eq!(&old[old.len() - end..], &new[new.len() - end..]);
+            for text in [&old, &new] {
+                let mut parts = words(&text[..begin]);
+                parts.extend(words(&text[begin..text.len() - end]));
+                parts.extend(words(&text[text.len() - end..]));
+                prop_assert_eq!(parts, words(text));
+            }
         }
     }
 
