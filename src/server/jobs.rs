@@ -20,6 +20,8 @@ use tokio_util::task::TaskTracker;
 const REFRESH: Duration = Duration::from_secs(1);
 /// How often promotions are looked through for those that are too old.
 const EXPIRE: Duration = Duration::from_secs(30);
+/// How often a database's log is copied into its file, when something was written.
+const WRITE_BACK: Duration = Duration::from_secs(1);
 /// How often answers that are kept for retries are looked through for those that are too old.
 const FORGET: Duration = Duration::from_mins(10);
 /// How long commits are gathered before receivers are told of them.
@@ -32,6 +34,8 @@ pub fn start(registry: Arc<Registry>, outside: &Arc<Outside>, shutdown: &Cancell
     let tracker = TaskTracker::new();
     let refreshed = registry.clone();
     tracker.spawn(every(REFRESH, shutdown.clone(), move || refresh(refreshed.clone())));
+    let (written, last) = (registry.clone(), Arc::new(AtomicU64::new(0)));
+    tracker.spawn(every(WRITE_BACK, shutdown.clone(), move || write_back(written.clone(), last.clone())));
     let forgetting = registry.clone();
     tracker.spawn(every(FORGET, shutdown.clone(), move || forget(forgetting.clone())));
     if let Some(folder) = outside.checkpoint_dir.clone() {
@@ -169,6 +173,17 @@ fn write_once(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
             _ => Err(std::io::Error::other("a file of that name says something else")),
         },
         Err(error) => Err(error),
+    }
+}
+
+/// A commit that had to copy the log itself would hold up a kill.
+async fn write_back(registry: Arc<Registry>, last: Arc<AtomicU64>) {
+    let seq = registry.snapshot.get().head().seq;
+    if seq == last.swap(seq, Ordering::Relaxed) {
+        return;
+    }
+    if let Err(error) = registry.db.write_back().await {
+        tracing::warn!(%error, "the database's log could not be copied into its file");
     }
 }
 

@@ -66,6 +66,9 @@ macro_rules! decode {
     };
 }
 
+/// How many pages SQLite's log may have before a commit copies it into the file itself, where nobody calls [`Db::write_back`].
+const LONGEST_LOG: &str = "8000";
+
 /// Which engine a database runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -88,12 +91,14 @@ impl Engine {
 /// An open database; cheap to clone.
 #[derive(Debug, Clone)]
 pub enum Db {
-    /// One writer (so that our own connections never meet SQLITE_BUSY) and four read-only connections.
+    /// One writer (so that our own connections never meet SQLITE_BUSY), four read-only connections, and one for [`Db::write_back`].
     Sqlite {
         /// Read-only.
         read: SqlitePool,
         /// Exactly one connection.
         write: SqlitePool,
+        /// Exactly one connection.
+        back: SqlitePool,
         /// Space that is kept for a kill on a full disk.
         reserve: Reserve,
     },
@@ -159,7 +164,10 @@ impl Db {
             .foreign_keys(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(Duration::from_secs(5));
+            .busy_timeout(Duration::from_secs(5))
+            .pragma("wal_autocheckpoint", LONGEST_LOG)
+            // What a mark needs to be gone back to stays in memory, however much a verb writes.
+            .pragma("temp_store", "MEMORY");
         let pool = |connections: u32, patience: u64| {
             SqlitePoolOptions::new()
                 .max_connections(connections)
@@ -173,17 +181,18 @@ impl Db {
                 .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
         };
         let write = pool(1, 30).connect_with(options.clone()).await?;
+        let back = pool(1, 10).connect_lazy_with(options.clone());
         let read = pool(4, 10).connect_lazy_with(options.read_only(true));
         let reserve = Reserve::beside(path);
         reserve.keep();
-        Ok(Self::Sqlite { read, write, reserve })
+        Ok(Self::Sqlite { read, write, back, reserve })
     }
 
     /// Opens a SQLite file to look at it: nothing is written, not even beside it.
     pub fn look(path: &Path) -> Self {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(Duration::from_secs(5));
         let pool = || SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
-        Self::Sqlite { read: pool(), write: pool(), reserve: Reserve::beside(path) }
+        Self::Sqlite { read: pool(), write: pool(), back: pool(), reserve: Reserve::beside(path) }
     }
 
     /// Writes a copy of the database as it is at one moment, while others go on writing; a SQLite file down to the disk.
@@ -280,6 +289,15 @@ impl Db {
         Ok(count)
     }
 
+    /// Copies what stands in SQLite's log into its file while others read and write, so that no commit has to; elsewhere nothing.
+    ///
+    /// # Errors
+    /// The disk is full or away: the log keeps what it holds, and grows.
+    pub async fn write_back(&self) -> Result<(), StorageError> {
+        let Self::Sqlite { back, .. } = self else { return Ok(()) };
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(back).await.map(drop).map_err(StorageError::from)
+    }
+
     /// Keeps the reserve again, where there is room for it.
     pub fn keep_reserve(&self) {
         if let Self::Sqlite { reserve, .. } = self {
@@ -295,8 +313,9 @@ impl Db {
     /// Closes all connections.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { read, write, .. } => {
+            Self::Sqlite { read, write, back, .. } => {
                 read.close().await;
+                back.close().await;
                 write.close().await;
             }
             Self::Pg(pool) => pool.close().await,
