@@ -10,7 +10,7 @@ use uuid::Uuid;
 const PUT: &str = "INSERT INTO approval (approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, \
     acknowledged_hidden, groups, login_method, anchor, reply_to, position) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
     $13, $14, (SELECT COUNT(*) FROM approval WHERE promotion_id = $2))";
-const LIST: &str = "SELECT approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, acknowledged_hidden, \
+pub(super) const LIST: &str = "SELECT approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, acknowledged_hidden, \
     groups, login_method, anchor, reply_to FROM approval WHERE promotion_id = $1 ORDER BY position";
 const BEFORE: &str = "SELECT p.environment, a.at FROM approval a JOIN promotion p ON p.promotion_id = a.promotion_id \
     WHERE a.approver = $1 AND a.verdict = 'approve' AND p.to_digest = $2 AND p.promotion_id <> $3 ORDER BY a.at DESC LIMIT 1";

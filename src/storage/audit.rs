@@ -3,9 +3,12 @@
 //! Reading never fails on a row that someone changed behind our back: what cannot be read becomes something that cannot
 //! verify, so that the reader's own check names the event.
 
+use super::batch::Batch;
 use super::codec::limit;
 use super::db::Conn;
 use super::error::StorageError;
+use super::idempotency::{self, IdempotencyScope, StoredAnswer};
+use super::outbox;
 use crate::model::audit::AuditBody;
 use crate::model::{Action, Actor, AuditEvent, ChainHead, Digest, Subject, Timestamp};
 
@@ -17,6 +20,10 @@ macro_rules! columns {
 
 /// Takes the head row's lock: on PostgreSQL whoever comes second waits here and then sees the first one's head.
 const HEAD_LOCK: &str = "UPDATE audit_head SET id = 1 WHERE id = 1 RETURNING seq, event_id, at";
+/// The place to which one of several verbs in a transaction is undone.
+const MARK: &str = "SAVEPOINT verb";
+const UNMARK: &str = "ROLLBACK TO SAVEPOINT verb";
+const RELEASE: &str = "RELEASE SAVEPOINT verb";
 const HEAD: &str = "SELECT seq, event_id, at FROM audit_head WHERE id = 1";
 const HEAD_SET: &str = "UPDATE audit_head SET seq = $1, event_id = $2, at = $3 WHERE id = 1 AND event_id = $4";
 const APPEND: &str = "INSERT INTO audit_event (seq, event_id, subject, actor, action, at, prev_hash, body_hash, nonce, detail) \
@@ -168,15 +175,63 @@ impl Conn<'_> {
         found.map(|Head(head)| head).ok_or_else(|| StorageError::Corrupt("audit_head has no row".into()))
     }
 
-    /// Adds an event and makes it the head. The event was sealed on the head that [`Conn::audit_head_lock`] gave.
+    /// The same, with the first answer to a request that may be sent again. `mark` sets the place to which
+    /// [`Conn::audit_unmark`] goes back.
+    pub async fn audit_head_lock_for(
+        &mut self,
+        retry: Option<&IdempotencyScope>,
+        mark: bool,
+    ) -> Result<(ChainHead, Option<StoredAnswer>), StorageError> {
+        let mut batch = Batch::on(self);
+        if mark {
+            batch.statement(MARK);
+        }
+        batch.statement(HEAD_LOCK);
+        if let Some(IdempotencyScope { actor, method, path, key }) = retry {
+            statement!(batch, idempotency::GET, actor, method, path, key);
+        }
+        let mut found = batch.run(self).await?;
+        if mark {
+            found.touched();
+        }
+        let head = found.row::<Head>()?.ok_or_else(|| StorageError::Corrupt("audit_head has no row".into()))?;
+        let first = if retry.is_some() { found.row()? } else { None };
+        Ok((head.0, first))
+    }
+
+    /// Takes back what was written since the mark, and the mark.
+    ///
+    /// # Errors
+    /// There is none, or the engine ended the transaction by itself: then it cannot go on.
+    pub async fn audit_unmark(&mut self) -> Result<(), StorageError> {
+        batch!(self, UNMARK; RELEASE).map(drop)
+    }
+
+    /// Adds an event, makes it the head and notes it for followers. The event was sealed on the head that
+    /// [`Conn::audit_head_lock`] gave.
     ///
     /// # Errors
     /// [`StorageError::Unique`] where another event has its place; [`StorageError::Corrupt`] where the head is another.
     pub async fn audit_append(&mut self, event: &AuditEvent) -> Result<(), StorageError> {
+        self.audit_append_for(event, None, false).await
+    }
+
+    /// The same, with what a retry of its request is answered, and without the mark that was set.
+    ///
+    /// # Errors
+    /// As [`Conn::audit_append`].
+    pub async fn audit_append_for(
+        &mut self,
+        event: &AuditEvent,
+        kept: Option<(&IdempotencyScope, &StoredAnswer)>,
+        marked: bool,
+    ) -> Result<(), StorageError> {
         let Some(body) = &event.body else { return Err(StorageError::Other("an event without a body is not written".into())) };
         let detail = serde_json::to_vec(&body.detail).map_err(|e| StorageError::Other(e.to_string()))?;
-        run!(
-            self,
+        let mut batch = Batch::on(self);
+        statement!(batch, HEAD_SET, number(event.seq), event.event_id, event.at, event.prev_hash);
+        statement!(
+            batch,
             APPEND,
             number(event.seq),
             event.event_id,
@@ -188,8 +243,15 @@ impl Conn<'_> {
             event.body_hash,
             &body.nonce,
             detail
-        )?;
-        match run!(self, HEAD_SET, number(event.seq), event.event_id, event.at, event.prev_hash)? {
+        );
+        statement!(batch, outbox::PUT, number(event.seq), body.action, &body.subject.0);
+        if let Some((scope, answer)) = kept {
+            idempotency::put(&mut batch, scope, answer)?;
+        }
+        if marked {
+            batch.statement(RELEASE);
+        }
+        match batch.run(self).await?.touched() {
             1 => Ok(()),
             _ => Err(StorageError::Corrupt("the audit head is not the event before".into())),
         }

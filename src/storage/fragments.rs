@@ -23,7 +23,7 @@ const LIST: &str = concat!(
 const AFTER: &str = concat!("SELECT ", columns!(), " FROM fragment f WHERE f.digest > $1 ORDER BY f.digest LIMIT $2");
 const NEWEST: &str =
     concat!("SELECT ", columns!(), " FROM fragment f WHERE f.name = $1 ORDER BY f.created_at DESC, f.fragment_id DESC LIMIT 1");
-const OF_VERSION: &str = concat!(
+pub(super) const OF_VERSION: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM version_fragment p JOIN fragment f ON f.digest = p.fragment_digest WHERE p.digest = $1 ORDER BY p.name"

@@ -1,12 +1,13 @@
 //! Rows of `idempotency`: first answers of writes, so that a retry gets the same.
 
+use super::batch::Batch;
 use super::db::Conn;
 use super::error::StorageError;
 use crate::model::{Actor, Digest, Timestamp};
 
-const GET: &str =
+pub(super) const GET: &str =
     "SELECT body, created, seq, answer, at FROM idempotency WHERE actor = $1 AND method = $2 AND path = $3 AND key = $4";
-const PUT: &str = "INSERT INTO idempotency (actor, method, path, key, body, created, seq, answer, at) \
+pub(super) const PUT: &str = "INSERT INTO idempotency (actor, method, path, key, body, created, seq, answer, at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (actor, method, path, key) DO UPDATE SET \
     body = excluded.body, created = excluded.created, seq = excluded.seq, answer = excluded.answer, at = excluded.at";
 const PURGE: &str = "DELETE FROM idempotency WHERE at < $1";
@@ -49,6 +50,14 @@ decode!(StoredAnswer, r => Ok(Self {
     at: r.try_get("at")?,
 }));
 
+/// Adds what [`Conn::idempotency_put`] does.
+pub(super) fn put(batch: &mut Batch, scope: &IdempotencyScope, stored: &StoredAnswer) -> Result<(), StorageError> {
+    let IdempotencyScope { actor, method, path, key } = scope;
+    let seq = stored.seq.and_then(|seq| i64::try_from(seq).ok());
+    statement!(batch, PUT, actor, method, path, key, stored.body, stored.created, seq, &stored.answer, stored.at);
+    Ok(())
+}
+
 impl Conn<'_> {
     /// The first answer, where there was one.
     pub async fn idempotency_get(&mut self, scope: &IdempotencyScope) -> Result<Option<StoredAnswer>, StorageError> {
@@ -57,21 +66,9 @@ impl Conn<'_> {
 
     /// Keeps an answer, in place of one that is too old.
     pub async fn idempotency_put(&mut self, scope: &IdempotencyScope, stored: &StoredAnswer) -> Result<(), StorageError> {
-        let seq = stored.seq.and_then(|seq| i64::try_from(seq).ok());
-        run!(
-            self,
-            PUT,
-            &scope.actor,
-            &scope.method,
-            &scope.path,
-            &scope.key,
-            stored.body,
-            stored.created,
-            seq,
-            &stored.answer,
-            stored.at
-        )
-        .map(drop)
+        let mut batch = Batch::on(self);
+        put(&mut batch, scope, stored)?;
+        batch.run(self).await.map(drop)
     }
 
     /// Forgets answers from before a moment; how many.

@@ -11,7 +11,7 @@ macro_rules! columns {
     };
 }
 
-const GET: &str = concat!("SELECT ", columns!(), " FROM config_key k WHERE k.key_id = $1");
+pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM config_key k WHERE k.key_id = $1");
 const PUT: &str = "INSERT INTO config_key (key_id, namespace, owning_group, unit_type, confidential, safe_default_digest, \
     description, archived, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 const UPDATE: &str = "UPDATE config_key SET owning_group = $2, unit_type = $3, confidential = $4, description = $5, archived = $6 \

@@ -10,6 +10,8 @@
 //! one is an error of the engine).
 
 #[macro_use]
+mod batch;
+#[macro_use]
 mod db;
 mod approvals;
 mod audit;
@@ -18,6 +20,7 @@ mod dialect;
 mod error;
 mod experiments;
 mod fragments;
+mod ground;
 mod idempotency;
 mod journal;
 mod keys;
@@ -41,12 +44,13 @@ pub use audit::{AuditFilter, Direction};
 pub use db::{Conn, Db, Engine, Tx};
 pub use error::StorageError;
 pub use fragments::FragmentPin;
+pub use ground::{Ground, Sought};
 pub use idempotency::{IdempotencyScope, StoredAnswer};
 pub use journal::{Journal, read_journal};
 pub use keys::{KeyFilter, KeyPattern, KeySummary};
-pub use moves::MoveRow;
+pub use moves::{MoveRow, Moving, Taken};
 pub use outbox::OutboxRow;
-pub use pointers::PointerFilter;
+pub use pointers::{Place, PointerFilter};
 pub use policy::PolicyRow;
 pub use promotions::PromotionFilter;
 pub use servable::ServableRow;
@@ -59,6 +63,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     audit::ALL,
     experiments::ALL,
     fragments::ALL,
+    ground::ALL,
     idempotency::ALL,
     keys::ALL,
     meta::ALL,

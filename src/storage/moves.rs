@@ -1,9 +1,12 @@
 //! Applied changes of a pointer, each with the state in which its event says that the pointer was left.
 
-use super::codec::limit;
+use super::batch::Batch;
+use super::codec::{Id, limit};
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{Environment, EnvironmentPointer, KeyId, Promotion};
+use super::{pointers, promotions, versions};
+use crate::model::{Environment, EnvironmentPointer, KeyId, Promotion, VersionState};
+use uuid::Uuid;
 
 macro_rules! moves {
     ($bound:literal) => {
@@ -44,7 +47,67 @@ struct Told {
     pointer: Option<EnvironmentPointer>,
 }
 
+/// A move of a pointer that was decided: the pointer, the row of its promotion, the losers.
+#[derive(Debug, Clone, Copy)]
+pub struct Moving<'a> {
+    /// The pointer as it was seen; none for the first of its key there.
+    pub before: Option<&'a EnvironmentPointer>,
+    /// As it is to be.
+    pub after: &'a EnvironmentPointer,
+    /// The promotion, as applied.
+    pub promotion: &'a Promotion,
+    /// Whether the row stands open in the table; else it is added.
+    pub opened: bool,
+    /// Whether what serves becomes published by it.
+    pub publishes: bool,
+    /// What the losers are told.
+    pub reason: &'a str,
+}
+
+/// What became of it. Unless both hold, the transaction must be rolled back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Whether the pointer was still as it was seen (R8).
+    pub swapped: bool,
+    /// Whether the promotion was still open.
+    pub marked: bool,
+    /// The pointer's other open promotions, which are stale now; sorted.
+    pub staled: Vec<Uuid>,
+}
+
 impl Conn<'_> {
+    /// Writes a move, in one go.
+    ///
+    /// # Errors
+    /// The database is away or full, or refuses a row.
+    pub async fn move_put(&mut self, moving: &Moving<'_>) -> Result<Taken, StorageError> {
+        let Moving { before, after, promotion, opened, publishes, reason } = *moving;
+        let Promotion { promotion_id, key_id, environment, applied_at, applied_by, review_owed, .. } = promotion;
+        let mut batch = Batch::on(self);
+        if opened {
+            statement!(batch, promotions::APPLY, Id(*promotion_id), applied_at, applied_by, review_owed);
+        } else {
+            promotions::put(&mut batch, promotion)?;
+        }
+        match before {
+            Some(before) => pointers::swap(&mut batch, after, &before.digest, before.revision)?,
+            None => pointers::put(&mut batch, after)?,
+        }
+        statement!(batch, promotions::STALE_OTHERS, key_id, environment, reason, promotion_id.to_string());
+        if publishes {
+            statement!(batch, versions::STATE_SET, after.digest, VersionState::Published);
+        }
+        match batch.run(self).await {
+            Ok(mut done) => {
+                let (marked, swapped) = (done.touched() == 1, done.touched() == 1);
+                Ok(Taken { swapped, marked, staled: promotions::staled(&mut done)? })
+            }
+            // Another was the first of its key there.
+            Err(StorageError::Unique(_)) if before.is_none() => Ok(Taken { swapped: false, marked: false, staled: Vec::new() }),
+            Err(other) => Err(other),
+        }
+    }
+
     /// Applied changes of a pointer (or of `@safe-default`) after a number, oldest first.
     pub async fn move_after(
         &mut self,

@@ -3,10 +3,10 @@
 use super::codec::limit;
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{Action, AuditEvent};
+use crate::model::Action;
 
 /// A number that was there before belongs to a chain that was put back: what happens now is what followers are to be told.
-const PUT: &str = "INSERT INTO outbox (seq, action, subject) VALUES ($1, $2, $3) ON CONFLICT (seq) DO UPDATE SET \
+pub(super) const PUT: &str = "INSERT INTO outbox (seq, action, subject) VALUES ($1, $2, $3) ON CONFLICT (seq) DO UPDATE SET \
     action = excluded.action, subject = excluded.subject";
 
 const LIST: &str = "SELECT seq, action, subject FROM outbox ORDER BY seq LIMIT $1";
@@ -28,13 +28,6 @@ pub struct OutboxRow {
 decode!(OutboxRow, r => Ok(Self { seq: r.try_get("seq")?, action: r.try_get("action")?, subject: r.try_get("subject")? }));
 
 impl Conn<'_> {
-    /// Notes that an event happened.
-    pub async fn outbox_put(&mut self, event: &AuditEvent) -> Result<(), StorageError> {
-        let Some(body) = &event.body else { return Ok(()) };
-        let seq = i64::try_from(event.seq).unwrap_or(i64::MAX);
-        run!(self, PUT, seq, body.action, &body.subject.0).map(drop)
-    }
-
     /// The oldest rows.
     pub async fn outbox_list(&mut self, most: u32) -> Result<Vec<OutboxRow>, StorageError> {
         rows!(self, LIST, limit(most))

@@ -5,7 +5,8 @@
 use super::codec::Id;
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{Digest, Environment, KeyId, Past, Promotion, Timestamp};
+use super::versions;
+use crate::model::{Digest, Environment, KeyId, Past, Promotion, Timestamp, Version};
 
 /// The promote, revive or rollback that was applied last; kills that were taken back are looked through.
 const DECIDED: &str = "SELECT p.promotion_id FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq = \
@@ -72,7 +73,7 @@ macro_rules! whole {
     };
 }
 
-const PAST: &str = concat!(
+pub(super) const PAST: &str = concat!(
     "SELECT EXISTS (SELECT 1 FROM promotion f WHERE f.key_id = $1 AND f.environment = $2 AND f.to_digest = $3 \
      AND f.applied_seq IS NOT NULL AND ",
     whole!("f"),
@@ -179,6 +180,26 @@ impl Conn<'_> {
     ) -> Result<bool, StorageError> {
         let found: Option<(bool,)> = row!(self, DISTRUSTED, key, environment, digest)?;
         Ok(found.is_some_and(|(distrusted,)| distrusted))
+    }
+
+    /// The same, with the version; one that does not read leaves the answer.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn past_distrusted_version(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+        digest: &Digest,
+    ) -> Result<(bool, Result<Option<Version>, StorageError>), StorageError> {
+        let mut found = batch!(
+            self,
+            DISTRUSTED, key, environment, digest;
+            versions::GET, digest;
+            versions::AUTHOR_LIST, digest
+        )?;
+        let distrusted: Option<(bool,)> = found.row()?;
+        Ok((distrusted.is_some_and(|(distrusted,)| distrusted), versions::read(&mut found)))
     }
 
     /// The pointers whose key's safe default is distrusted there.

@@ -1,10 +1,11 @@
 //! Rows of `environment_pointer`.
 
+use super::batch::Batch;
 use super::codec::{AsJson, limit};
 use super::db::Conn;
 use super::error::StorageError;
-use super::keys::KeyPattern;
-use crate::model::{Digest, Environment, EnvironmentPointer, KeyId, Plan};
+use super::keys::{self, KeyPattern};
+use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Plan};
 
 macro_rules! columns {
     () => {
@@ -13,13 +14,15 @@ macro_rules! columns {
     };
 }
 
-const GET: &str = concat!("SELECT ", columns!(), " FROM environment_pointer p WHERE p.key_id = $1 AND p.environment = $2");
+pub(super) const GET: &str =
+    concat!("SELECT ", columns!(), " FROM environment_pointer p WHERE p.key_id = $1 AND p.environment = $2");
 const PUT: &str = "INSERT INTO environment_pointer (key_id, environment, digest, rollout_pct, killed, updated_at, revision, \
     baseline_digest, held, plan, next_step_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 const SWAP: &str = "UPDATE environment_pointer SET digest = $3, rollout_pct = $4, killed = $5, updated_at = $6, revision = $7, \
     baseline_digest = $8, held = $9, plan = $10, next_step_at = $11 \
     WHERE key_id = $1 AND environment = $2 AND digest = $12 AND revision = $13";
-const BY_KEY: &str = concat!("SELECT ", columns!(), " FROM environment_pointer p WHERE p.key_id = $1 ORDER BY p.environment");
+pub(super) const BY_KEY: &str =
+    concat!("SELECT ", columns!(), " FROM environment_pointer p WHERE p.key_id = $1 ORDER BY p.environment");
 const BY_DIGEST: &str = concat!(
     "SELECT ",
     columns!(),
@@ -57,6 +60,9 @@ decode!(EnvironmentPointer, r => Ok(Self {
     next_step_at: r.try_get("next_step_at")?,
 }));
 
+/// A key and one of its pointers, as far as they are there and read.
+pub type Place = (Result<Option<ConfigKey>, StorageError>, Result<Option<EnvironmentPointer>, StorageError>);
+
 /// What a page of pointers asks for. Ordered by key, then environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PointerFilter {
@@ -72,6 +78,38 @@ pub struct PointerFilter {
     pub limit: u32,
 }
 
+/// Adds what [`Conn::pointer_put`] does.
+pub(super) fn put(batch: &mut Batch, pointer: &EnvironmentPointer) -> Result<(), StorageError> {
+    statement(batch, PUT, pointer)
+}
+
+/// Adds what [`Conn::pointer_swap`] does.
+pub(super) fn swap(batch: &mut Batch, after: &EnvironmentPointer, from: &Digest, revision: i64) -> Result<(), StorageError> {
+    statement(batch, SWAP, after)?;
+    batch.bind(from)?;
+    batch.bind(revision)
+}
+
+/// Both begin with the whole row.
+fn statement(batch: &mut Batch, sql: &'static str, pointer: &EnvironmentPointer) -> Result<(), StorageError> {
+    statement!(
+        batch,
+        sql,
+        &pointer.key_id,
+        &pointer.environment,
+        pointer.digest,
+        pointer.rollout_pct,
+        pointer.killed,
+        pointer.updated_at,
+        pointer.revision,
+        pointer.baseline_digest,
+        pointer.held,
+        AsJson(&pointer.plan),
+        pointer.next_step_at
+    );
+    Ok(())
+}
+
 impl Conn<'_> {
     /// One pointer.
     pub async fn pointer_get(
@@ -82,46 +120,27 @@ impl Conn<'_> {
         row!(self, GET, key, environment)
     }
 
+    /// A pointer and its key, each for itself: one that does not read leaves the other.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn pointer_place(&mut self, key: &KeyId, environment: &Environment) -> Result<Place, StorageError> {
+        let mut found = batch!(self, keys::GET, key; GET, key, environment)?;
+        Ok((found.row(), found.row()))
+    }
+
     /// Adds a pointer: the first of its key in its environment. [`StorageError::Unique`] where there is one.
     pub async fn pointer_put(&mut self, pointer: &EnvironmentPointer) -> Result<(), StorageError> {
-        run!(
-            self,
-            PUT,
-            &pointer.key_id,
-            &pointer.environment,
-            pointer.digest,
-            pointer.rollout_pct,
-            pointer.killed,
-            pointer.updated_at,
-            pointer.revision,
-            pointer.baseline_digest,
-            pointer.held,
-            AsJson(&pointer.plan),
-            pointer.next_step_at
-        )
-        .map(drop)
+        let mut batch = Batch::on(self);
+        put(&mut batch, pointer)?;
+        batch.run(self).await.map(drop)
     }
 
     /// Compare-and-swap: writes `after` where the row still holds `from` at `revision`; whether it did (R8).
     pub async fn pointer_swap(&mut self, after: &EnvironmentPointer, from: &Digest, revision: i64) -> Result<bool, StorageError> {
-        let swapped = run!(
-            self,
-            SWAP,
-            &after.key_id,
-            &after.environment,
-            after.digest,
-            after.rollout_pct,
-            after.killed,
-            after.updated_at,
-            after.revision,
-            after.baseline_digest,
-            after.held,
-            AsJson(&after.plan),
-            after.next_step_at,
-            from,
-            revision
-        );
-        Ok(swapped? == 1)
+        let mut batch = Batch::on(self);
+        swap(&mut batch, after, from, revision)?;
+        Ok(batch.run(self).await?.touched() == 1)
     }
 
     /// The pointers of a key, by environment.

@@ -1,9 +1,10 @@
 //! Rows of `promotion`.
 
+use super::batch::{Answers, Batch};
 use super::codec::{AsJson, Id, limit};
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{Actor, Digest, Environment, KeyId, Plan, Promotion, PromotionState, Timestamp};
+use crate::model::{Actor, ConfigKey, Digest, Environment, KeyId, Plan, Promotion, PromotionState, Timestamp};
 use uuid::Uuid;
 
 macro_rules! columns {
@@ -16,6 +17,7 @@ macro_rules! columns {
 }
 
 const GET: &str = concat!("SELECT ", columns!(), " FROM promotion p WHERE p.promotion_id = $1");
+const KEY: &str = "SELECT k.* FROM config_key k JOIN promotion p ON p.key_id = k.key_id WHERE p.promotion_id = $1";
 /// `applied_seq` orders what was applied: the number that this transaction's one audit event will have.
 const PUT: &str = "INSERT INTO promotion (promotion_id, key_id, from_digest, to_digest, environment, actor, kind, at, act, state, \
     rationale, reason, rollout_pct, plan, baseline_digest, safe_default_digest, pointer_revision, policy_digest, statement, supersedes, \
@@ -23,11 +25,11 @@ const PUT: &str = "INSERT INTO promotion (promotion_id, key_id, from_digest, to_
     break_glass, missed, applied_seq) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, \
     $27, $28, $29, $30, $31, $32, $33, CASE WHEN $34 THEN (SELECT seq + 1 FROM audit_head) END)";
-const APPLY: &str = "UPDATE promotion SET state = 'applied', applied_at = $2, applied_by = $3, review_owed = $4, \
+pub(super) const APPLY: &str = "UPDATE promotion SET state = 'applied', applied_at = $2, applied_by = $3, review_owed = $4, \
     applied_seq = (SELECT seq + 1 FROM audit_head) WHERE promotion_id = $1 AND state = 'open'";
 const CLOSE: &str = "UPDATE promotion SET state = $2, closed_reason = $3, \
     missed = $2 IN ('stale', 'expired') AND (when_ready OR at_time IS NOT NULL) WHERE promotion_id = $1 AND state = 'open'";
-const STALE_OTHERS: &str = "UPDATE promotion SET state = 'stale', closed_reason = $3, \
+pub(super) const STALE_OTHERS: &str = "UPDATE promotion SET state = 'stale', closed_reason = $3, \
     missed = (when_ready OR at_time IS NOT NULL) WHERE key_id = $1 AND environment = $2 \
     AND state = 'open' AND promotion_id <> $4 RETURNING promotion_id";
 const REVIEW: &str =
@@ -105,6 +107,7 @@ const LIST: &str = list!("TRUE");
 
 pub(super) const ALL: &[&str] = &[
     GET,
+    KEY,
     PUT,
     APPLY,
     CLOSE,
@@ -187,53 +190,73 @@ pub struct PromotionFilter {
 /// Above every UUID as text.
 const ABOVE_ALL: &str = "g";
 
+/// Adds what [`Conn::promotion_put`] does.
+pub(super) fn put(batch: &mut Batch, p: &Promotion) -> Result<(), StorageError> {
+    statement!(
+        batch,
+        PUT,
+        Id(p.promotion_id),
+        &p.key_id,
+        p.from_digest,
+        p.to_digest,
+        &p.environment,
+        &p.actor,
+        p.kind,
+        p.at,
+        p.act,
+        p.state,
+        &p.rationale,
+        p.reason,
+        p.rollout_pct,
+        AsJson(&p.plan),
+        p.baseline_digest,
+        p.safe_default_digest,
+        p.pointer_revision,
+        p.policy_digest,
+        p.statement,
+        p.supersedes.map(Id),
+        &p.change,
+        p.expires_at,
+        p.applied_at,
+        &p.applied_by,
+        &p.reviewed_by,
+        p.reviewed_at,
+        p.review_owed,
+        p.note_due_at,
+        &p.closed_reason,
+        p.at_time,
+        p.when_ready,
+        p.break_glass,
+        p.missed,
+        p.state == PromotionState::Applied
+    );
+    Ok(())
+}
+
+/// The ids that [`STALE_OTHERS`] gave, sorted.
+pub(super) fn staled(found: &mut Answers) -> Result<Vec<Uuid>, StorageError> {
+    let mut ids: Vec<Uuid> = found.rows::<(Id,)>()?.into_iter().map(|(id,)| id.0).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
 impl Conn<'_> {
     /// One promotion.
     pub async fn promotion_get(&mut self, id: Uuid) -> Result<Option<Promotion>, StorageError> {
         row!(self, GET, Id(id))
     }
 
+    /// One promotion and its key.
+    pub async fn promotion_and_key(&mut self, id: Uuid) -> Result<(Option<Promotion>, Option<ConfigKey>), StorageError> {
+        let mut found = batch!(self, GET, Id(id); KEY, Id(id))?;
+        Ok((found.row()?, found.row()?))
+    }
+
     /// Adds a promotion: open, or (kill, step, rollback …) applied at once.
     pub async fn promotion_put(&mut self, p: &Promotion) -> Result<(), StorageError> {
-        run!(
-            self,
-            PUT,
-            Id(p.promotion_id),
-            &p.key_id,
-            p.from_digest,
-            p.to_digest,
-            &p.environment,
-            &p.actor,
-            p.kind,
-            p.at,
-            p.act,
-            p.state,
-            &p.rationale,
-            p.reason,
-            p.rollout_pct,
-            AsJson(&p.plan),
-            p.baseline_digest,
-            p.safe_default_digest,
-            p.pointer_revision,
-            p.policy_digest,
-            p.statement,
-            p.supersedes.map(Id),
-            &p.change,
-            p.expires_at,
-            p.applied_at,
-            &p.applied_by,
-            &p.reviewed_by,
-            p.reviewed_at,
-            p.review_owed,
-            p.note_due_at,
-            &p.closed_reason,
-            p.at_time,
-            p.when_ready,
-            p.break_glass,
-            p.missed,
-            p.state == PromotionState::Applied
-        )
-        .map(drop)
+        let mut batch = Batch::on(self);
+        put(&mut batch, p)?;
+        batch.run(self).await.map(drop)
     }
 
     /// Marks an open promotion applied; false where it is not open any more.
@@ -261,10 +284,7 @@ impl Conn<'_> {
         reason: &str,
     ) -> Result<Vec<Uuid>, StorageError> {
         let except = except.map_or(String::new(), |id| id.to_string());
-        let found: Vec<(Id,)> = rows!(self, STALE_OTHERS, key, environment, reason, &except)?;
-        let mut ids: Vec<Uuid> = found.into_iter().map(|(id,)| id.0).collect();
-        ids.sort_unstable();
-        Ok(ids)
+        staled(&mut batch!(self, STALE_OTHERS, key, environment, reason, &except)?)
     }
 
     /// Settles the review that is owed; false where none is.

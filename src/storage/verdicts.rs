@@ -16,7 +16,7 @@ const PUT: &str = "INSERT INTO gate_verdict (verdict_id, digest, gate_name, scor
     summary, details_url, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const LIST: &str =
     concat!("SELECT ", columns!(), " FROM gate_verdict v WHERE v.digest = $1 ORDER BY v.gate_name, v.attempt DESC LIMIT 1000");
-const NEWEST: &str = concat!(
+pub(super) const NEWEST: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM gate_verdict v WHERE v.digest = $1 AND v.attempt = \

@@ -1,5 +1,6 @@
 //! Rows of `version`, `version_author` and `variable`.
 
+use super::batch::Answers;
 use super::codec::{AsJson, Id, limit};
 use super::db::Conn;
 use super::error::StorageError;
@@ -14,7 +15,7 @@ macro_rules! columns {
     };
 }
 
-const GET: &str = concat!("SELECT ", columns!(), " FROM version v WHERE v.digest = $1");
+pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM version v WHERE v.digest = $1");
 const PUT: &str = "INSERT INTO version (digest, key_id, number, author, submitter, rationale, model_pin, format, state, created_at, \
     discarded, content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const BY_NUMBER: &str = concat!("SELECT ", columns!(), " FROM version v WHERE v.key_id = $1 AND v.number = $2");
@@ -28,16 +29,16 @@ const LIST: &str =
 const LIST_AUTHORS: &str = "SELECT a.digest, a.author FROM version_author a JOIN version v ON v.digest = a.digest \
     WHERE v.key_id = $1 AND v.number >= $2 AND v.number <= $3";
 const NEWEST_NUMBER: &str = "SELECT COALESCE(MAX(number), 0) FROM version WHERE key_id = $1";
-const STATE_SET: &str = "UPDATE version SET state = $2 WHERE digest = $1";
+pub(super) const STATE_SET: &str = "UPDATE version SET state = $2 WHERE digest = $1";
 const SUBMITTER_SET: &str = "UPDATE version SET submitter = $2 WHERE digest = $1";
 const DISCARDED_SET: &str = "UPDATE version SET discarded = $2 WHERE digest = $1";
 const QUARANTINE_SET: &str =
     "UPDATE version SET quarantined_by = $2, quarantine_reason = $3, quarantined_at = $4 WHERE digest = $1";
 const QUARANTINED: &str = "SELECT digest FROM version WHERE quarantined_at IS NOT NULL ORDER BY digest";
-const CONTENT: &str = "SELECT content FROM version WHERE digest = $1";
+pub(super) const CONTENT: &str = "SELECT content FROM version WHERE digest = $1";
 const CONTENTS: &str = "SELECT digest, content FROM version WHERE digest > $1 ORDER BY digest LIMIT $2";
 const AUTHOR_ADD: &str = "INSERT INTO version_author (digest, author) VALUES ($1, $2) ON CONFLICT (digest, author) DO NOTHING";
-const AUTHOR_LIST: &str = "SELECT author FROM version_author WHERE digest = $1";
+pub(super) const AUTHOR_LIST: &str = "SELECT author FROM version_author WHERE digest = $1";
 const VARIABLE_PUT: &str = "INSERT INTO variable (variable_id, digest, position, name, type, required, \"default\") \
     VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
@@ -89,6 +90,19 @@ decode!(Bare, r => {
     }))
 });
 
+/// The version that [`GET`] and [`AUTHOR_LIST`] found.
+pub(super) fn read(found: &mut Answers) -> Result<Option<Version>, StorageError> {
+    let bare: Option<Bare> = found.row()?;
+    let authors = sorted(found.rows()?);
+    Ok(bare.map(|Bare(version)| Version { authors, ..version }))
+}
+
+fn sorted(found: Vec<(Actor,)>) -> Vec<Actor> {
+    let mut authors: Vec<Actor> = found.into_iter().map(|(author,)| author).collect();
+    authors.sort();
+    authors
+}
+
 impl Conn<'_> {
     async fn with_authors(&mut self, bare: Option<Bare>) -> Result<Option<Version>, StorageError> {
         let Some(Bare(mut version)) = bare else { return Ok(None) };
@@ -98,8 +112,7 @@ impl Conn<'_> {
 
     /// One version, its authors included.
     pub async fn version_get(&mut self, digest: &Digest) -> Result<Option<Version>, StorageError> {
-        let bare = row!(self, GET, digest)?;
-        self.with_authors(bare).await
+        read(&mut batch!(self, GET, digest; AUTHOR_LIST, digest)?)
     }
 
     /// Adds a version with its canonical content and its authors.
@@ -214,10 +227,7 @@ impl Conn<'_> {
 
     /// Everyone who saved this content; sorted.
     pub async fn version_author_list(&mut self, digest: &Digest) -> Result<Vec<Actor>, StorageError> {
-        let found: Vec<(Actor,)> = rows!(self, AUTHOR_LIST, digest)?;
-        let mut authors: Vec<Actor> = found.into_iter().map(|(author,)| author).collect();
-        authors.sort();
-        Ok(authors)
+        Ok(sorted(rows!(self, AUTHOR_LIST, digest)?))
     }
 
     /// Adds a declared variable at its place in the content.

@@ -93,20 +93,19 @@ pub(super) async fn take_effect(
             .hint("see what is missing, and who can meet it"));
     }
     let overridden = readiness.0.iter().any(|item| item.status == ReadinessStatus::Overridden);
-    let row = mark_applied(work, row, overridden).await?;
-    moving::publish(work, &facts.asked.to.digest, facts.asked.to.state).await?;
+    let row = as_applied(work, row, overridden);
     if row.environment.is_safe_default() {
         move_safe_default(work, facts, row, rationale).await
     } else {
-        move_pointer(work, &facts, row, rationale).await
+        move_pointer(work, facts, row, rationale).await
     }
 }
 
 /// A promotion and its key, where the caller may know of them.
 pub(super) async fn promotion(work: &mut Work<'_>, id: Uuid) -> Result<(ConfigKey, Promotion), Refusal> {
-    let row = work.conn.promotion_get(id).await?.ok_or_else(Refusal::not_found)?;
-    let key = work.key(&row.key_id).await?;
-    Ok((key, row))
+    let (row, key) = work.conn.promotion_and_key(id).await?;
+    let row = row.ok_or_else(Refusal::not_found)?;
+    Ok((work.known(key)?, row))
 }
 
 /// The facts of a promotion that was opened.
@@ -161,21 +160,19 @@ async fn unmoved(work: &mut Work<'_>, facts: &Facts, row: &Promotion) -> Result<
 }
 
 /// A revive, an override and broken glass are reviewed afterwards by another person.
-async fn mark_applied(work: &mut Work<'_>, row: Promotion, overridden: bool) -> Result<Promotion, Refusal> {
+fn as_applied(work: &Work<'_>, row: Promotion, overridden: bool) -> Promotion {
     let review_owed = overridden || row.act == Act::Revive || row.break_glass;
     let by = work.caller.actor.clone();
-    if !work.conn.promotion_apply_set(row.promotion_id, work.at, &by, review_owed).await? {
-        return Err(Refusal::new(Code::AlreadyApplied, "the promotion is not open any more").current(&row));
-    }
-    Ok(Promotion { state: PromotionState::Applied, applied_at: Some(work.at), applied_by: Some(by), review_owed, ..row })
+    Promotion { state: PromotionState::Applied, applied_at: Some(work.at), applied_by: Some(by), review_owed, ..row }
 }
 
-async fn move_pointer(work: &mut Work<'_>, facts: &Facts, row: Promotion, rationale: &str) -> Result<Outcome<Moved>, Refusal> {
-    let before = facts.pointer.as_ref();
-    let after = crate::rules::promotion::applied(&row, before, facts.asked.to.digest, work.at);
+async fn move_pointer(work: &mut Work<'_>, facts: Facts, row: Promotion, rationale: &str) -> Result<Outcome<Moved>, Refusal> {
+    let Facts { pointer, asked, content, .. } = facts;
+    let before = pointer.as_ref();
+    let after = crate::rules::promotion::applied(&row, before, asked.to.digest, work.at);
     let action = if row.act == Act::Revive { Action::PointerRevive } else { Action::PromotionApply };
-    moving::swap(work, before, &after).await?;
-    moving::finish(work, Move { before, after, promotion: row, action, rationale }).await
+    let moved = Move { before, after, promotion: row, action, rationale };
+    moving::move_opened(work, moved, &asked.to, content).await
 }
 
 async fn move_safe_default(
@@ -184,6 +181,12 @@ async fn move_safe_default(
     row: Promotion,
     rationale: &str,
 ) -> Result<Outcome<Moved>, Refusal> {
+    let Promotion { promotion_id, applied_by, review_owed, .. } = &row;
+    let by = applied_by.as_ref().unwrap_or(&work.caller.actor);
+    if !work.conn.promotion_apply_set(*promotion_id, work.at, by, *review_owed).await? {
+        return Err(moving::not_open(&row));
+    }
+    moving::publish(work, &facts.asked.to.digest, facts.asked.to.state).await?;
     let key = ConfigKey { safe_default_digest: row.to_digest, ..facts.asked.key };
     work.conn.key_safe_default_set(&key.key_id, row.to_digest).await?;
     let staled = moving::stale_others(work, &row).await?;

@@ -1,5 +1,6 @@
 //! The one way in: begin, lock the chain, idempotency, the verb, audit, outbox, stored answer, commit, publish.
 
+use super::together::{Group, Together};
 use super::work::{Deed, Outcome, Verb, Work};
 use crate::clock::Clock;
 use crate::model::audit::AuditBody;
@@ -7,7 +8,7 @@ use crate::model::{Action, AuditEvent, ChainHead, Code, Digest, Policy, Refusal,
 use crate::rules::access::Caller;
 use crate::rules::{chain, restraint};
 use crate::snapshot::{Change, Meter, Snapshot, SnapshotCell};
-use crate::storage::{Conn, Db, IdempotencyScope, Journal, StorageError, StoredAnswer, Tx};
+use crate::storage::{Conn, Db, IdempotencyScope, Journal, StorageError, StoredAnswer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub struct Registry {
     pub clock: Clock,
     /// How much pointers are used.
     pub meter: Arc<Meter>,
+    /// Where verbs that come at once meet.
+    pub together: Arc<Together>,
     /// Where restraints are noted beside the database; none in a registry that keeps no such file.
     pub journal: Option<Arc<Journal>>,
 }
@@ -60,14 +63,16 @@ pub struct Answered<A> {
     pub replayed: bool,
 }
 
-/// A committed verb: its answer, and what is to be published.
-struct Committed<A> {
+/// A verb that was done: its answer, its event where it changed anything, and what the snapshot is to learn.
+struct Done<A> {
     answered: Answered<A>,
-    publish: Option<(AuditEvent, Vec<Change>)>,
+    event: Option<AuditEvent>,
+    changes: Vec<Change>,
 }
 
 /// Why a verb was not done, and the attempt that is to be recorded.
-struct Refused {
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
     refusal: Refusal,
     denied: Option<String>,
     busy: bool,
@@ -107,9 +112,8 @@ impl Registry {
     ) -> Result<Answered<V::Answer>, Refusal> {
         for attempt in 1.. {
             match self.attempt(caller, idempotency, verb).await {
-                Ok(Committed { answered, publish }) => {
-                    if let Some((event, changes)) = publish {
-                        self.publish(head_of(&event), changes);
+                Ok(Done { answered, event, .. }) => {
+                    if let Some(event) = event {
                         self.keep(&event).await;
                     }
                     return Ok(answered);
@@ -132,57 +136,84 @@ impl Registry {
         Err(StorageError::Busy.into())
     }
 
-    /// One transaction from its beginning to its commit or rollback.
+    /// One verb, in a transaction of its own or in that of those who came just before, down to the disk.
     async fn attempt<V: Verb>(
         &self,
         caller: &Caller,
         idempotency: Option<&Idempotency>,
         verb: &V,
-    ) -> Result<Committed<V::Answer>, Refused> {
-        let mut tx = self.db.begin().await?;
-        let head = tx.conn().audit_head_lock().await?;
-        let at = self.clock.now().max(head.at);
+    ) -> Result<Done<V::Answer>, Refused> {
+        let mut seat = self.together.seat().await;
+        let mut group = match seat.take() {
+            Some(group) => group,
+            None => Group::new(self.db.begin().await?),
+        };
         let retry = idempotency.filter(|_| verb.replays()).map(|sent| (scope(caller, sent), sent.body));
-        if let Some((scope, body)) = &retry
-            && let Some(first) = tx.conn().idempotency_get(scope).await?
+        let mut done = self.within(&mut group, caller, retry.as_ref(), verb).await;
+        let made = done
+            .as_mut()
+            .ok()
+            .and_then(|done| done.event.as_ref().map(|event| (head_of(event), std::mem::take(&mut done.changes))));
+        if made.is_none() {
+            if group.is_empty() {
+                // After a refusal the engine may have ended it already.
+                if done.is_ok() {
+                    group.tx.rollback().await?;
+                }
+                return done;
+            }
+            group.tx.conn().audit_unmark().await?;
+        }
+        // What was refused was judged by what the others wrote: it holds when that does.
+        self.commit_together(seat, group, made, !verb.replays()).await?;
+        done
+    }
+
+    /// What a verb does in its transaction.
+    async fn within<V: Verb>(
+        &self,
+        group: &mut Group,
+        caller: &Caller,
+        retry: Option<&(IdempotencyScope, Digest)>,
+        verb: &V,
+    ) -> Result<Done<V::Answer>, Refused> {
+        let mark = !group.is_empty();
+        let (head, first) = group.tx.conn().audit_head_lock_for(retry.map(|(scope, _)| scope), mark).await?;
+        let at = self.clock.now().max(head.at);
+        if let (Some((_, body)), Some(first)) = (retry, first)
             && at.seconds_since(first.at) < KEPT_SECONDS
         {
             let answered = replay(&first, body).map_err(|refusal| Refused { refusal, denied: None, busy: false })?;
-            return Ok(Committed { answered, publish: None });
+            return Ok(Done { answered, event: None, changes: Vec::new() });
         }
         let snapshot = self.snapshot.get();
         if let Some(why) = snapshot.read_only().filter(|_| !verb.holds_back()) {
             return Err(Refused { refusal: Refusal::new(Code::ReadOnly, why), denied: None, busy: false });
         }
-        let (policy, policy_digest) = policy_in_force(&mut tx.conn(), &snapshot, &head).await?;
+        let (policy, policy_digest) = policy_in_force(&mut group.tx.conn(), &snapshot, &head).await?;
         let policy = snapshot.with_members(&policy, at);
         let seq = head.seq + 1;
         let (clock, meter) = (&self.clock, &*self.meter);
-        let conn = tx.conn();
+        let conn = group.tx.conn();
         let mut work = Work { conn, caller, policy, policy_digest, at, seq, clock, meter, snapshot, denied: None };
-        let done = verb.act(&mut work).await;
+        let acted = verb.act(&mut work).await;
         let denied = work.denied.take();
-        let Outcome { answer, created, event, changes } = match done {
-            Ok(outcome) => outcome,
-            Err(refusal) => {
-                let busy = refusal.code == Code::Unavailable;
-                return Err(Refused { refusal, denied, busy });
-            }
-        };
+        let Outcome { answer, created, event, changes } = acted.map_err(|refusal| {
+            let busy = refusal.code == Code::Unavailable;
+            Refused { refusal, denied, busy }
+        })?;
         let Some(deed) = event else {
-            tx.rollback().await?;
-            return Ok(Committed { answered: Answered { answer, seq: None, created, replayed: false }, publish: None });
+            let answered = Answered { answer, seq: None, created, replayed: false };
+            return Ok(Done { answered, event: None, changes });
         };
         let event = self.seal(&head, at, caller, deed);
-        append(&mut tx, &event).await?;
-        if let Some((scope, body)) = retry {
+        let kept = retry.map(|(scope, body)| {
             let answer = serde_json::to_vec(&V::keep(&answer)).unwrap_or_default();
-            let stored = StoredAnswer { body, created, seq: Some(seq), answer, at };
-            tx.conn().idempotency_put(&scope, &stored).await?;
-        }
-        tx.commit().await?;
-        let answered = Answered { answer, seq: Some(seq), created, replayed: false };
-        Ok(Committed { answered, publish: Some((event, changes)) })
+            (scope, StoredAnswer { body: *body, created, seq: Some(seq), answer, at })
+        });
+        let kept = kept.as_ref().map(|(scope, stored)| (*scope, stored));
+        group.tx.conn().audit_append_for(&event, kept, mark).await?;
+        Ok(Done { answered: Answered { answer, seq: Some(seq), created, replayed: false }, event: Some(event), changes })
     }
 
     fn seal(&self, head: &ChainHead, at: Timestamp, caller: &Caller, deed: Deed) -> AuditEvent {
@@ -204,7 +235,7 @@ impl Registry {
     }
 
     /// Publishes a commit to the snapshot and wakes followers.
-    fn publish(&self, head: ChainHead, changes: Vec<Change>) {
+    pub(super) fn publish(&self, head: ChainHead, changes: Vec<Change>) {
         self.snapshot.publish(head, changes);
         self.wake.send_if_modified(|newest| {
             let newer = head.seq > *newest;
@@ -236,7 +267,7 @@ impl Registry {
             let mut tx = self.db.begin().await?;
             let head = tx.conn().audit_head_lock().await?;
             let event = self.seal(&head, self.clock.now(), caller, deed);
-            append(&mut tx, &event).await?;
+            tx.conn().audit_append(&event).await?;
             tx.commit().await?;
             Ok::<_, StorageError>(head_of(&event))
         };
@@ -280,9 +311,4 @@ async fn policy_in_force(conn: &mut Conn<'_>, snapshot: &Snapshot, head: &ChainH
         }
         _ => Ok(held),
     }
-}
-
-async fn append(tx: &mut Tx, event: &AuditEvent) -> Result<(), StorageError> {
-    tx.conn().audit_append(event).await?;
-    tx.conn().outbox_put(event).await
 }

@@ -2,15 +2,15 @@
 
 use crate::model::approval::HiddenSpan;
 use crate::model::{
-    Actor, Approval, ConfigKey, Content, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, Policy,
+    Actor, Approval, ConfigKey, Content, Digest, Environment, EnvironmentPointer, EnvironmentRule, Fragment, GateVerdict, Policy,
     Promotion, Readiness, Refusal, Timestamp, Version,
 };
 use crate::rules::hidden::{Bodies, content_spans};
 use crate::rules::policy;
 use crate::rules::readiness::{Door, Serving, may_serve};
 use crate::rules::soak::{Stretch, stretches};
-use crate::storage::{Conn, StorageError};
-use std::collections::BTreeMap;
+use crate::storage::{Conn, Sought, StorageError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Applied rows of a pointer that a soak is counted from: more than any pointer has.
@@ -60,6 +60,8 @@ pub struct Facts {
     pub safe_default: Option<Version>,
     /// Environments in which the key is killed.
     pub killed_in: Vec<Environment>,
+    /// What `to` holds, with the bodies of its fragments.
+    pub content: Option<(Content, Bodies)>,
     /// The moment.
     pub now: Timestamp,
 }
@@ -113,84 +115,75 @@ pub fn rule_of(policy: &Policy, key: &ConfigKey, environment: &Environment) -> R
 /// The policy has no such environment; the database is away.
 pub async fn gather(conn: &mut Conn<'_>, policy: &Arc<Policy>, now: Timestamp, asked: Asked) -> Result<Facts, Refusal> {
     let rule = rule_of(policy, &asked.key, &asked.environment)?;
-    let pointers = conn.pointer_by_key(&asked.key.key_id).await?;
-    let pointer = pointers.iter().find(|pointer| pointer.environment == asked.environment).cloned();
-    let killed_in = pointers.into_iter().filter(|pointer| pointer.killed).map(|pointer| pointer.environment).collect();
-    let approvals = match &asked.promotion {
-        Some(promotion) => conn.approval_list(promotion.promotion_id).await?,
-        None => Vec::new(),
+    let before = rule.after.as_ref().map(|before| before.parse::<Environment>().ok());
+    let sought = Sought {
+        key: &asked.key.key_id,
+        to: &asked.to.digest,
+        from: asked.promotion.as_ref().and_then(|promotion| promotion.from_digest),
+        safe_default: asked.key.safe_default_digest,
+        promotion: asked.promotion.as_ref().map(|promotion| (promotion.promotion_id, &promotion.actor)),
+        before: before.as_ref().and_then(Option::as_ref),
     };
-    let verdicts = conn.verdict_newest(&asked.to.digest).await?;
-    let new = content(conn, &asked.to.digest).await?;
-    let fragment_authors = match &new {
-        Some((content, _)) if !content.fragments.is_empty() => conn.version_fragment_authors(&asked.to.digest).await?,
-        _ => Vec::new(),
+    let ground = conn.ground(&sought).await?;
+    let pointer = ground.pointers.iter().find(|pointer| pointer.environment == asked.environment).cloned();
+    let killed_in = ground.pointers.into_iter().filter(|pointer| pointer.killed).map(|pointer| pointer.environment).collect();
+    let fragment_authors = authors(ground.to.as_ref());
+    let to = parsed(&asked.to.digest, ground.to)?;
+    let from = match (&asked.promotion, &pointer) {
+        (Some(promotion), _) => promotion.from_digest.map(|from| parsed(&from, ground.from)).transpose()?.flatten(),
+        (None, Some(pointer)) => content(conn, &pointer.digest).await?,
+        (None, None) => None,
     };
-    let safe_default = match &asked.key.safe_default_digest {
-        Some(digest) => conn.version_get(digest).await?,
-        None => None,
-    };
-    let held_before = match &rule.after {
-        Some(before) => held_at_all(conn, &asked, before).await?,
+    let held_before = match &before {
+        Some(Some(_)) => ground.before.reached_all,
+        Some(None) => false,
         None => true,
     };
-    let soaked = match (&rule.after, rule.soak) {
-        (Some(before), Some(_)) => soaked(conn, &asked, before).await?,
+    let soaked = match (&before, rule.soak) {
+        (Some(Some(before)), Some(_)) => soaked(conn, &asked, before).await?,
         _ => Vec::new(),
     };
-    let hidden = spans(conn, from(&asked, pointer.as_ref()), new).await?;
+    let hidden = to.as_ref().map(|to| spans(from.as_ref(), to)).unwrap_or_default();
     let mut facts = Facts {
         asked,
         rule,
         policy: policy.clone(),
         pointer,
-        approvals,
-        verdicts,
+        approvals: ground.approvals,
+        verdicts: ground.verdicts,
         fragment_authors,
         owners: BTreeMap::new(),
         held_before,
         soaked,
         hidden,
-        safe_default,
+        safe_default: ground.safe_default,
         killed_in,
+        content: to,
         now,
     };
-    facts.owners = owners(conn, &facts).await?;
+    facts.owners = owners(&facts, &ground.owners);
     Ok(facts)
 }
 
-/// What `to` is compared with: what served when the promotion was opened; without one, what serves now.
-fn from(asked: &Asked, pointer: Option<&EnvironmentPointer>) -> Option<Digest> {
-    match &asked.promotion {
-        Some(promotion) => promotion.from_digest,
-        None => pointer.map(|pointer| pointer.digest),
-    }
-}
-
-async fn held_at_all(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<bool, StorageError> {
-    let Ok(before) = before.parse::<Environment>() else { return Ok(false) };
-    Ok(conn.past_of(&asked.key.key_id, &before, &asked.to.digest).await?.reached_all)
-}
-
-async fn soaked(conn: &mut Conn<'_>, asked: &Asked, before: &str) -> Result<Vec<Stretch>, StorageError> {
-    let Ok(before) = before.parse::<Environment>() else { return Ok(Vec::new()) };
-    let mut history = conn.promotion_applied_list(&asked.key.key_id, &before, WHOLE_HISTORY).await?;
+async fn soaked(conn: &mut Conn<'_>, asked: &Asked, before: &Environment) -> Result<Vec<Stretch>, StorageError> {
+    let mut history = conn.promotion_applied_list(&asked.key.key_id, before, WHOLE_HISTORY).await?;
     history.reverse();
     Ok(stretches(&history, &asked.to.digest))
 }
 
-async fn owners(conn: &mut Conn<'_>, facts: &Facts) -> Result<BTreeMap<Actor, Vec<Actor>>, StorageError> {
+/// Everyone who wrote one of the fragments, sorted.
+fn authors(found: Option<&(Vec<u8>, Vec<Fragment>)>) -> Vec<Actor> {
+    let authors = found.iter().flat_map(|(_, fragments)| fragments).map(|fragment| fragment.author.clone());
+    authors.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Owners of the tokens of all that had a hand in it; nobody for who has no token.
+fn owners(facts: &Facts, found: &BTreeMap<Actor, Vec<Actor>>) -> BTreeMap<Actor, Vec<Actor>> {
     let to = &facts.asked.to;
     let opened = facts.asked.promotion.as_ref().map(|promotion| &promotion.actor);
     let wrote = to.authors.iter().chain([&to.author]).chain(&to.submitter).chain(&facts.fragment_authors);
     let reported = facts.verdicts.iter().map(|verdict| &verdict.reporter);
-    let mut owners = BTreeMap::new();
-    for actor in wrote.chain(opened).chain(reported) {
-        if !owners.contains_key(actor) {
-            owners.insert(actor.clone(), conn.token_owners(actor).await?);
-        }
-    }
-    Ok(owners)
+    wrote.chain(opened).chain(reported).map(|actor| (actor.clone(), found.get(actor).cloned().unwrap_or_default())).collect()
 }
 
 /// Unusual characters that `to` adds to `from`.
@@ -198,27 +191,29 @@ async fn owners(conn: &mut Conn<'_>, facts: &Facts) -> Result<BTreeMap<Actor, Ve
 /// # Errors
 /// The database is away, or holds what does not read.
 pub async fn hidden(conn: &mut Conn<'_>, from: Option<Digest>, to: &Digest) -> Result<Vec<HiddenSpan>, Refusal> {
-    let new = content(conn, to).await?;
-    spans(conn, from, new).await
-}
-
-async fn spans(conn: &mut Conn<'_>, from: Option<Digest>, new: Option<(Content, Bodies)>) -> Result<Vec<HiddenSpan>, Refusal> {
-    let Some((new, new_bodies)) = new else { return Ok(Vec::new()) };
+    let Some(new) = content(conn, to).await? else { return Ok(Vec::new()) };
     let old = match from {
         Some(from) => content(conn, &from).await?,
         None => None,
     };
-    let (old, old_bodies) = old.unzip();
-    Ok(content_spans(old.as_ref(), &new, &old_bodies.unwrap_or_default(), &new_bodies))
+    Ok(spans(old.as_ref(), &new))
+}
+
+fn spans(old: Option<&(Content, Bodies)>, (new, bodies): &(Content, Bodies)) -> Vec<HiddenSpan> {
+    let none = Bodies::new();
+    let (old, old_bodies) = old.map_or((None, &none), |(content, bodies)| (Some(content), bodies));
+    content_spans(old, new, old_bodies, bodies)
 }
 
 async fn content(conn: &mut Conn<'_>, digest: &Digest) -> Result<Option<(Content, Bodies)>, Refusal> {
     let Some(bytes) = conn.content_get(digest).await? else { return Ok(None) };
+    let fragments = conn.version_fragment_list(digest).await?;
+    parsed(digest, Some((bytes, fragments)))
+}
+
+fn parsed(digest: &Digest, found: Option<(Vec<u8>, Vec<Fragment>)>) -> Result<Option<(Content, Bodies)>, Refusal> {
+    let Some((bytes, fragments)) = found else { return Ok(None) };
     let content: Content =
         serde_json::from_slice(&bytes).map_err(|why| StorageError::Corrupt(format!("the content of {digest}: {why}")))?;
-    if content.fragments.is_empty() {
-        return Ok(Some((content, Bodies::new())));
-    }
-    let fragments = conn.version_fragment_list(digest).await?;
     Ok(Some((content, fragments.into_iter().map(|fragment| (fragment.name, fragment.body)).collect())))
 }

@@ -64,14 +64,15 @@ impl Verb for KillPointer {
 impl KillPointer {
     /// The pointer; its key as the snapshot holds it where the row does not read.
     async fn place(&self, work: &mut Work<'_>) -> Result<Place, Refusal> {
-        let key = match work.conn.key_get(&self.key).await {
+        let (key, pointer) = work.conn.pointer_place(&self.key, &self.environment).await?;
+        let key = match key {
             Err(StorageError::Corrupt(_)) => work.snapshot.key(&self.key).map(|key| (**key).clone()),
             found => found?,
         };
         // The registry itself kills again after a restore.
         let knows = |key: &ConfigKey| work.actor().kind == ActorKind::System || sees(&work.policy, work.caller, key);
         let key = key.filter(knows).ok_or_else(Refusal::not_found)?;
-        let pointer = work.conn.pointer_get(&self.key, &self.environment).await?.ok_or_else(Refusal::not_found)?;
+        let pointer = pointer?.ok_or_else(Refusal::not_found)?;
         Ok(Place { key, pointer })
     }
 
@@ -116,11 +117,9 @@ impl KillPointer {
 async fn unfit_default(work: &mut Work<'_>, place: &Place) -> Result<bool, Refusal> {
     let Place { key, pointer } = place;
     let Some(digest) = key.safe_default_digest else { return Ok(true) };
-    if work.conn.past_distrusted(&key.key_id, &pointer.environment, &digest).await? {
-        return Ok(true);
-    }
-    match work.conn.version_get(&digest).await {
-        Ok(version) => Ok(version.is_none_or(|version| version.quarantine.is_some())),
+    let (distrusted, version) = work.conn.past_distrusted_version(&key.key_id, &pointer.environment, &digest).await?;
+    match version {
+        Ok(version) => Ok(distrusted || version.is_none_or(|version| version.quarantine.is_some())),
         Err(StorageError::Corrupt(_)) => Ok(true),
         Err(other) => Err(other.into()),
     }

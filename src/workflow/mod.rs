@@ -43,6 +43,7 @@ pub mod rollback;
 pub mod save_version;
 pub mod step;
 pub mod submit_version;
+pub mod together;
 pub mod token_text;
 pub mod undo_kill;
 pub mod update_key;

@@ -2,13 +2,14 @@
 
 use super::work::{Outcome, Work};
 use crate::model::{
-    Act, Action, BasisPoints, Code, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Promotion, PromotionState,
-    Refusal, Subject, VersionState,
+    Act, Action, BasisPoints, Code, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Promotion,
+    PromotionState, Refusal, Subject, Version, VersionState,
 };
+use crate::rules::hidden::Bodies;
 use crate::rules::statement::{Statement, policy_digest};
 use crate::rules::{canonical, policy};
-use crate::snapshot::{Change, servable};
-use crate::storage::StorageError;
+use crate::snapshot::{Change, Servable, servable};
+use crate::storage::{Moving, StorageError};
 use crate::wire::promotions::Moved;
 use serde::Serialize;
 use uuid::Uuid;
@@ -61,8 +62,9 @@ pub(super) struct Place {
 
 /// Finds a pointer that the caller may know of.
 pub(super) async fn place(work: &mut Work<'_>, key: &KeyId, environment: &Environment) -> Result<Place, Refusal> {
-    let key = work.key(key).await?;
-    let pointer = work.conn.pointer_get(&key.key_id, environment).await?.ok_or_else(Refusal::not_found)?;
+    let (found, pointer) = work.conn.pointer_place(key, environment).await?;
+    let key = work.known(found?)?;
+    let pointer = pointer?.ok_or_else(Refusal::not_found)?;
     Ok(Place { key, pointer })
 }
 
@@ -157,29 +159,47 @@ pub(super) struct Move<'a> {
 
 /// Writes an act that is done at once, with its one event about the key.
 pub(super) async fn move_now(work: &mut Work<'_>, moved: Move<'_>) -> Result<Outcome<Moved>, Refusal> {
-    swap(work, moved.before, &moved.after).await?;
-    work.conn.promotion_put(&moved.promotion).await?;
-    finish(work, moved).await
+    let staled = write(work, &moved, false, false).await?;
+    finish(work, moved, staled, Vec::new()).await
 }
 
-/// Compare-and-swap of the pointer on digest and revision.
+/// Writes what was opened and approved before, with its one event; `to` becomes published by it. `content` is what `to` holds,
+/// as this transaction read it.
+pub(super) async fn move_opened(
+    work: &mut Work<'_>,
+    moved: Move<'_>,
+    to: &Version,
+    content: Option<(Content, Bodies)>,
+) -> Result<Outcome<Moved>, Refusal> {
+    let staled = write(work, &moved, true, to.state != VersionState::Published).await?;
+    let read = content.map(|(content, fragments)| Servable {
+        digest: to.digest,
+        number: to.number,
+        content,
+        fragments,
+        quarantined: to.quarantine.is_some(),
+    });
+    finish(work, moved, staled, read.into_iter().collect()).await
+}
+
+/// Compare-and-swap of the pointer on digest and revision, the row, the losers; those are given back.
 ///
 /// # Errors
-/// `pointer_moved` with the winner.
-pub(super) async fn swap(
-    work: &mut Work<'_>,
-    before: Option<&EnvironmentPointer>,
-    after: &EnvironmentPointer,
-) -> Result<(), Refusal> {
-    let swapped = match before {
-        Some(before) => work.conn.pointer_swap(after, &before.digest, before.revision).await?,
-        None => match work.conn.pointer_put(after).await {
-            Ok(()) => true,
-            Err(StorageError::Unique(_)) => false,
-            Err(other) => return Err(other.into()),
-        },
-    };
-    if swapped { Ok(()) } else { Err(moved_away(work, &after.key_id, &after.environment).await) }
+/// `pointer_moved` with the winner; `already_applied`.
+async fn write(work: &mut Work<'_>, moved: &Move<'_>, opened: bool, publishes: bool) -> Result<Vec<Uuid>, Refusal> {
+    let Move { before, after, promotion, .. } = moved;
+    let reason = loses_to(work, promotion);
+    let moving = Moving { before: *before, after, promotion, opened, publishes, reason: &reason };
+    let taken = work.conn.move_put(&moving).await?;
+    if !taken.swapped {
+        return Err(moved_away(work, &after.key_id, &after.environment).await);
+    }
+    if taken.marked { Ok(taken.staled) } else { Err(not_open(promotion)) }
+}
+
+/// `already_applied`.
+pub(super) fn not_open(promotion: &Promotion) -> Refusal {
+    Refusal::new(Code::AlreadyApplied, "the promotion is not open any more").current(promotion)
 }
 
 /// `pointer_moved`, with what was applied meanwhile.
@@ -192,15 +212,23 @@ pub(super) async fn moved_away(work: &mut Work<'_>, key: &KeyId, environment: &E
     }
 }
 
-/// Makes the pointer's other open promotions stale and gives the outcome with its one event.
-pub(super) async fn finish(work: &mut Work<'_>, moved: Move<'_>) -> Result<Outcome<Moved>, Refusal> {
+/// The outcome of a move, with its one event. `read` are contents that the transaction has read already.
+async fn finish(
+    work: &mut Work<'_>,
+    moved: Move<'_>,
+    staled: Vec<Uuid>,
+    mut read: Vec<Servable>,
+) -> Result<Outcome<Moved>, Refusal> {
     let Move { before, after, promotion, action, rationale } = moved;
-    let staled = stale_others(work, &promotion).await?;
     let mut changes = vec![Change::Pointer(Box::new(after.clone()))];
     // What the pointer named before is held already: a kill reads no content at all.
     let named = before.map(|before| [Some(before.digest), before.baseline_digest]).unwrap_or_default();
     for digest in [Some(after.digest), after.baseline_digest].into_iter().filter(|digest| !named.contains(digest)).flatten() {
-        changes.extend(content_change(work, &after.key_id, &digest).await?);
+        let found = read.iter().position(|found| found.digest == digest).map(|place| read.swap_remove(place));
+        changes.extend(match found {
+            Some(found) => Some(as_digest_says(found)?),
+            None => content_change(work, &after.key_id, &digest).await?,
+        });
     }
     let subject = match action {
         Action::PromotionApply => Subject::promotion(promotion.promotion_id),
@@ -213,24 +241,32 @@ pub(super) async fn finish(work: &mut Work<'_>, moved: Move<'_>) -> Result<Outco
 
 /// Makes every other open promotion of the promotion's pointer stale; their ids.
 pub(super) async fn stale_others(work: &mut Work<'_>, promotion: &Promotion) -> Result<Vec<Uuid>, StorageError> {
-    let Promotion { key_id, environment, promotion_id, act, .. } = promotion;
-    let reason = format!("{act} by {} #{}", work.caller.actor, work.seq);
+    let Promotion { key_id, environment, promotion_id, .. } = promotion;
+    let reason = loses_to(work, promotion);
     work.conn.promotion_stale_others(key_id, environment, Some(*promotion_id), &reason).await
 }
 
-/// The content of a digest that comes to serve, unless the snapshot surely holds it. Content that is not what its digest says
-/// never comes to serve (R4).
+/// What those are told that lose to a promotion.
+fn loses_to(work: &Work<'_>, promotion: &Promotion) -> String {
+    format!("{} by {} #{}", promotion.act, work.caller.actor, work.seq)
+}
+
+/// Content that is not what its digest says never comes to serve (R4).
+fn as_digest_says(found: Servable) -> Result<Change, Refusal> {
+    if canonical::content_digest(&found.content) != found.digest {
+        return Err(StorageError::Corrupt(format!("the content of {} is not what its digest says", found.digest)).into());
+    }
+    Ok(Change::Content(Box::new(found)))
+}
+
+/// The content of a digest that comes to serve, unless the snapshot surely holds it.
 pub(super) async fn content_change(work: &mut Work<'_>, key: &KeyId, digest: &Digest) -> Result<Option<Change>, Refusal> {
     // A snapshot that lags by a commit may be about to drop what it holds.
     let current = work.snapshot.head().seq + 1 == work.seq;
     if current && work.snapshot.servable(key, digest).is_some() {
         return Ok(None);
     }
-    let Some(found) = servable(&mut work.conn, digest).await? else { return Ok(None) };
-    if canonical::content_digest(&found.content) != *digest {
-        return Err(StorageError::Corrupt(format!("the content of {digest} is not what its digest says")).into());
-    }
-    Ok(Some(Change::Content(Box::new(found))))
+    servable(&mut work.conn, digest).await?.map(as_digest_says).transpose()
 }
 
 /// A version that was applied is published, for good.

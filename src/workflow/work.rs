@@ -145,7 +145,16 @@ impl<'t> Work<'t> {
     /// # Errors
     /// `not_found`.
     pub async fn key(&mut self, key: &KeyId) -> Result<ConfigKey, Refusal> {
-        let found = self.conn.key_get(key).await?.ok_or_else(Refusal::not_found)?;
+        let found = self.conn.key_get(key).await?;
+        self.known(found)
+    }
+
+    /// A key that was read, where the caller may know of it.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub fn known(&self, found: Option<ConfigKey>) -> Result<ConfigKey, Refusal> {
+        let found = found.ok_or_else(Refusal::not_found)?;
         let system = self.caller.actor.kind == ActorKind::System;
         if system || access::sees(&self.policy, self.caller, &found) { Ok(found) } else { Err(Refusal::not_found()) }
     }

@@ -56,3 +56,4 @@ mod workflow_machine;
 mod workflow_pointers;
 mod workflow_policy;
 mod workflow_time;
+mod workflow_together;

@@ -61,6 +61,7 @@ impl Stage {
             wake: watch::channel(0).0,
             clock: Clock::fixed(now),
             meter: Arc::new(Meter::default()),
+            together: Arc::default(),
             journal: None,
         };
         let stage = Self { registry };

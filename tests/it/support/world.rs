@@ -77,6 +77,7 @@ impl World {
             wake: watch::Sender::new(0),
             clock: clock.clone(),
             meter: Arc::new(Meter::default()),
+            together: Arc::default(),
             journal: None,
         };
         let world = Self { registry, clock };
