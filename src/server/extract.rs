@@ -145,6 +145,10 @@ async fn json(request: Request) -> Result<Value, Refusal> {
     declared_json(&parts.headers)?;
     apart_if(bytes.len() > LONG, move || {
         let value = canonical::parse_strict(&bytes)?;
+        // A list would be read as the members in their order.
+        if !value.is_object() {
+            return Err(Refusal::new(Code::Invalid, "the body is not a JSON object"));
+        }
         // Content, and a fragment's body, keep every character; all else stands in texts that cannot hold this one.
         canonical::refuse_nul(&value, &["/content", "/body"])?;
         Ok(value)

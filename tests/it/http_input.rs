@@ -35,6 +35,7 @@ async fn bad_bodies_are_refused_with_code_and_place_and_change_nothing() {
             "invalid",
             "/rationale",
         ),
+        ("members without names", format!("/v1/versions/{digest}/submit"), "[null, null]".into(), "invalid", ""),
         (
             "unknown field",
             versions.clone(),
