@@ -5,6 +5,7 @@ use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
 use crate::rules::canonical;
 use crate::rules::net::Range;
+use crate::server::cors::Origin;
 use crate::server::limits::{Limits, PER_SECOND};
 use crate::server::{self, Outside};
 use crate::storage::Journal;
@@ -40,6 +41,9 @@ pub struct Serve {
     /// Addresses that receivers of notices may have beside public ones, like 10.1.0.0/16
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub webhook_allow: Vec<Range>,
+    /// Origins whose pages may resolve in browsers, like https://app.example; with tokens of role public
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    pub cors_origin: Vec<Origin>,
     /// Where kills and revocations are noted, best on another disk than the database; DIR/registry.journal unless given
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
@@ -70,6 +74,7 @@ pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop:
         signing_key_file: None,
         checkpoint_dir: None,
         webhook_allow: Vec::new(),
+        cors_origin: Vec::new(),
         journal: None,
         requests_per_second: PER_SECOND,
     };
@@ -121,7 +126,12 @@ fn outside(args: &Serve, registry: &Registry) -> Result<Outside, Failure> {
     if let Some(folder) = args.checkpoint_dir.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::usage(format!("--checkpoint-dir {}: there is no such directory", folder.display())));
     }
-    let outside = Outside { signer, checkpoint_dir: args.checkpoint_dir.clone(), webhook_allow: args.webhook_allow.clone() };
+    let outside = Outside {
+        signer,
+        checkpoint_dir: args.checkpoint_dir.clone(),
+        webhook_allow: args.webhook_allow.clone(),
+        origins: args.cors_origin.clone(),
+    };
     if made && let Ok(key) = outside.key(&registry.snapshot.get()) {
         tracing::info!("made a signing key; checkpoints are verified with {key}");
     }

@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Digest, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -23,7 +24,7 @@ words! {
 }
 
 /// Invisible or unusual text that a reviewer acknowledged: where it stands and what it is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HiddenSpan {
     /// JSON pointer into the content, or `/fragments/NAME/body` for an expanded fragment.
@@ -35,7 +36,7 @@ pub struct HiddenSpan {
 }
 
 /// A row of `approval`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     /// UUID v7.
     pub approval_id: Uuid,

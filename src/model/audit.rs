@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Digest, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{fmt, str::FromStr};
@@ -93,7 +94,7 @@ words! {
 }
 
 /// What an event is about: `key:…`, `digest:sha256:…`, `promotion:…`, `policy:…`, `token:…`, `experiment:…`, `fragment:…`, `contract:…`, `registry:sha256:…`, `webhook:…`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Subject(pub String);
 
@@ -119,7 +120,7 @@ impl fmt::Display for Subject {
 }
 
 /// The part of an event that can be withheld or erased while the chain still verifies.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditBody {
     /// Who.
     pub actor: Actor,
@@ -137,7 +138,7 @@ pub struct AuditBody {
 ///
 /// `body_hash = sha256(JCS{actor, action, subject, detail, nonce})`,
 /// `event_id = sha256(JCS{seq, at, prev_hash, body_hash})`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEvent {
     /// Counts events from 1 without a hole.
     pub seq: u64,
@@ -158,7 +159,7 @@ pub struct AuditEvent {
 }
 
 /// The newest link of the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainHead {
     /// Number of the newest event; 0 for an empty chain.
     pub seq: u64,

@@ -1,6 +1,7 @@
 //! A bundle: what one environment serves, whole and signed; an application's fallback when the registry is away.
 
 use super::{Content, Digest, Environment, KeyId, ResolutionReason, Timestamp, UnitType};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 pub const BUNDLE_FORMAT: &str = "countersign-bundle/1";
 
 /// A bundle with what proves it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignedBundle {
     /// What is served.
     pub bundle: Bundle,
@@ -21,7 +22,7 @@ pub struct SignedBundle {
 }
 
 /// What one environment serves. Confidential keys are never in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bundle {
     /// [`BUNDLE_FORMAT`].
     pub format: String,
@@ -42,7 +43,7 @@ pub struct Bundle {
 }
 
 /// What a key serves to a reader that has no unit: while a rollout runs that is its baseline, never a random pick.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BundledKey {
     /// The content; null = use the code's default.
     pub digest: Option<Digest>,
@@ -57,7 +58,7 @@ pub struct BundledKey {
 }
 
 /// A fragment's revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BundledFragment {
     /// Its name, as templates include it.
     pub name: String,

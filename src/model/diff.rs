@@ -1,9 +1,10 @@
 //! Differences between two contents, as data: structure first, then text in paragraphs and words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What happened to a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
     /// Stands in both.
@@ -15,7 +16,7 @@ pub enum Change {
 }
 
 /// A run of text with one fate; concatenating the runs of a side gives that side byte for byte.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Its fate.
     pub change: Change,
@@ -24,7 +25,7 @@ pub struct Run {
 }
 
 /// How two paragraphs face each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockKind {
     /// The same on both sides.
@@ -42,7 +43,7 @@ pub enum BlockKind {
 }
 
 /// A paragraph, or a pair of them. Blank lines that follow a paragraph belong to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// How they face each other.
     pub kind: BlockKind,
@@ -57,7 +58,7 @@ pub struct Block {
 }
 
 /// Line endings of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
     /// No line ends.
@@ -71,7 +72,7 @@ pub enum Ending {
 }
 
 /// A text's difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextDiff {
     /// In the order of the new text, deletions where they stood.
     pub blocks: Vec<Block>,
@@ -84,7 +85,7 @@ pub struct TextDiff {
 }
 
 /// A difference of structure: one member that was added, removed or changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldChange {
     /// JSON pointer into the content.
     pub path: String,
@@ -97,7 +98,7 @@ pub struct FieldChange {
 }
 
 /// The whole difference between two contents of a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentDiff {
     /// format, model_pin, parameters, fragments, variables; for json bodies the body too.
     pub fields: Vec<FieldChange>,

@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Content, Digest, Environment, KeyId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -26,7 +27,7 @@ words! {
 }
 
 /// One step of the resolution path, for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// What was asked: `pointer`, `killed`, `rollout` …
     pub step: String,
@@ -35,7 +36,7 @@ pub struct Step {
 }
 
 /// The answer to `resolve(key, environment, unit)`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resolution {
     /// The key.
     pub key_id: KeyId,

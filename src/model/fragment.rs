@@ -1,11 +1,12 @@
 //! `fragment`: named, content-addressed text that versions pin by digest.
 
 use super::{Actor, Digest, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A row of `fragment`; `digest = SHA-256(JCS({"name","body"}))`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fragment {
     /// Row id.
     pub fragment_id: Uuid,

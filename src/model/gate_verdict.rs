@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Digest, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -21,7 +22,7 @@ words! {
 }
 
 /// A row of `gate_verdict`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateVerdict {
     /// UUID v7.
     pub verdict_id: Uuid,

@@ -41,6 +41,20 @@ macro_rules! text_serde {
     };
 }
 
+/// Says in JSON Schema what a name's text looks like.
+macro_rules! text_schema {
+    ($t:ident, $most:literal, $pattern:literal, $means:literal) => {
+        impl schemars::JsonSchema for $t {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($t).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "maxLength": $most, "pattern": $pattern, "description": $means })
+            }
+        }
+    };
+}
+
 /// A SHA-256 content digest, written `sha256:` and 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
@@ -86,6 +100,7 @@ impl FromStr for Digest {
     }
 }
 text_serde!(Digest);
+text_schema!(Digest, 71, "^sha256:[0-9a-f]{64}$", "`sha256:` and 64 lower-case hex digits.");
 
 fn is_segment(text: &str) -> bool {
     let mut bytes = text.bytes();
@@ -151,6 +166,12 @@ impl FromStr for KeyId {
     }
 }
 text_serde!(KeyId);
+text_schema!(
+    KeyId,
+    200,
+    r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)+$",
+    "A key's name: two segments at least, joined by dots, 200 bytes at most."
+);
 
 /// An environment's name (one key segment), or [`SAFE_DEFAULT`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -187,6 +208,12 @@ impl FromStr for Environment {
     }
 }
 text_serde!(Environment);
+text_schema!(
+    Environment,
+    60,
+    "^(@safe-default|[a-z0-9][a-z0-9_-]{0,59})$",
+    "An environment's name; `@safe-default` is where a key's safe default moves."
+);
 
 /// What kind of actor acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -267,6 +294,12 @@ impl FromStr for Actor {
     }
 }
 text_serde!(Actor);
+text_schema!(
+    Actor,
+    208,
+    r"^((person|service|system):[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*|git:[\s\S]+)$",
+    "Who: `person:`, `service:`, `system:` and a lower-case name; `git:` and any name as an author only."
+);
 
 /// A share in whole basis points, 0 to 10000; in JSON a percentage of at most two decimals (12.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -338,6 +371,17 @@ impl Serialize for BasisPoints {
 impl<'de> Deserialize<'de> for BasisPoints {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Self::from_percent(f64::deserialize(d)?).map_err(de::Error::custom)
+    }
+}
+
+impl schemars::JsonSchema for BasisPoints {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Percentage".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "number", "minimum": 0, "maximum": 100, "description": "A share in percent, two decimals at most."
+        })
     }
 }
 

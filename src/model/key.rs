@@ -1,11 +1,12 @@
 //! `config_key`: a name under which versions live.
 
 use super::{Digest, KeyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// What a percentage divides: the kind of unit that is bucketed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitType {
     /// A person.
@@ -40,7 +41,7 @@ impl FromStr for UnitType {
 }
 
 /// A row of `config_key`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigKey {
     /// The name.
     pub key_id: KeyId,

@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -72,7 +73,7 @@ pub struct OidcGroup {
 }
 
 /// What `login --oidc` needs to know of an issuer before anybody has logged in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoginOffer {
     /// The issuer's name in the policy.
     pub name: String,

@@ -1,17 +1,18 @@
 //! `environment_pointer`: what an environment serves for a key.
 
 use super::{BasisPoints, Digest, Environment, KeyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One step of a rollout: the share, and how long it bakes (whole seconds; null in the last). In JSON `[percent, bake]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanStep(pub BasisPoints, pub Option<i64>);
 
 /// A rollout's steps: shares rising, bake time null in the last.
 pub type Plan = Vec<PlanStep>;
 
 /// A row of `environment_pointer`, keyed by (key_id, environment), holding exactly one digest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentPointer {
     /// The key.
     pub key_id: KeyId,

@@ -3,6 +3,7 @@
 use super::oidc::{Issuer, OidcGroup};
 use super::promotion::words;
 use super::{Actor, Plan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::{fmt, str::FromStr};
@@ -38,7 +39,7 @@ words! {
 }
 
 /// Which side of a threshold is right.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Threshold {
     /// The score must not exceed it.
@@ -64,7 +65,7 @@ impl Threshold {
 }
 
 /// `[gate.NAME]`: an evaluation gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateRule {
     /// Direction and threshold.
     #[serde(flatten)]
@@ -77,7 +78,7 @@ pub struct GateRule {
 }
 
 /// One entry of an environment's `approvals`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRule {
     /// The approval gate's name.
     pub gate: String,
@@ -89,7 +90,7 @@ pub struct ApprovalRule {
 
 /// One freeze window: either `from` and `to`, or `weekly`, on the clocks of a time zone. Texts as the policy gives them, so that
 /// everybody hashes the same; `rules::freeze` reads them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FreezeWindow {
     /// An IANA name: `Europe/Berlin`.
     pub tz: String,
@@ -103,7 +104,7 @@ pub struct FreezeWindow {
 
 /// The merged `[[environment]]` object for one key: every field present, null where unset, with the gates that it names.
 /// Its JCS digest is the `policy_digest` of promotions. Durations are whole seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentRule {
     /// The environment.
     pub name: String,

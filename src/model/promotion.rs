@@ -1,6 +1,7 @@
 //! `promotion`: a wish to move a pointer, and its fate.
 
 use super::{Actor, BasisPoints, Digest, Environment, KeyId, Plan, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 macro_rules! words {
     ($(#[$m:meta])* $name:ident ($what:literal) { $($(#[$vm:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$m])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum $name { $($(#[$vm])* #[serde(rename = $text)] $variant),+ }
         impl $name {
             /// Every value, in order.
@@ -103,7 +104,7 @@ impl Act {
 }
 
 /// A row of `promotion`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Promotion {
     /// UUID v7.
     pub promotion_id: Uuid,

@@ -2,6 +2,7 @@
 
 use super::Timestamp;
 use super::promotion::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -49,7 +50,7 @@ words! {
 }
 
 /// One requirement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadinessItem {
     /// What kind of requirement.
     pub kind: ReadinessKind,
@@ -67,7 +68,7 @@ pub struct ReadinessItem {
 }
 
 /// All requirements, sorted by kind and name.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Readiness(pub Vec<ReadinessItem>);
 

@@ -2,12 +2,13 @@
 
 use super::promotion::words;
 use super::{Act, Actor, BasisPoints, Environment, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
 /// A point of the audit trail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// The event's number.
     pub seq: u64,
@@ -28,7 +29,7 @@ words! {
 }
 
 /// A time during which a digest served one share of an environment's units in one way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Period {
     /// Where.
     pub environment: Environment,
@@ -47,7 +48,7 @@ pub struct Period {
 }
 
 /// The change that began a [`Period`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Began {
     /// The row.
     pub promotion_id: Uuid,

@@ -60,6 +60,17 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+impl schemars::JsonSchema for Timestamp {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string", "format": "date-time", "description": "A moment, RFC 3339; given back in UTC with six decimals."
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Environment, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -22,7 +23,7 @@ words! {
 }
 
 /// A row of `token` without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     /// `cs_` and 10 base32 letters; not secret.
     pub token_id: String,

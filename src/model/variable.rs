@@ -1,11 +1,12 @@
 //! `variable`: a typed input of a template or chat.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
 /// What a variable holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VariableType {
     /// Text.
@@ -33,7 +34,7 @@ impl fmt::Display for VariableType {
 }
 
 /// A declared variable as it stands in the content (its `position` is its place in the list).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
     /// `[A-Za-z][A-Za-z0-9_]*`.

@@ -1,12 +1,13 @@
 //! `version`: immutable content, named by its digest.
 
 use super::{Actor, Digest, KeyId, Timestamp, Variable};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// How the body is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// A literal string.
@@ -44,7 +45,7 @@ impl FromStr for Format {
 }
 
 /// What a digest names: exactly eight members, all always present. `digest = SHA-256(JCS(content))`, JCS = RFC 8785.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
     /// The key that this content belongs to.
@@ -75,7 +76,7 @@ fn one() -> u32 {
 }
 
 /// Where a version stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VersionState {
     /// Saved; cannot be promoted.
@@ -109,7 +110,7 @@ impl FromStr for VersionState {
 }
 
 /// A mark that keeps a version from coming to serve.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quarantine {
     /// Who set it; another person lifts it.
     pub by: Actor,
@@ -120,7 +121,7 @@ pub struct Quarantine {
 }
 
 /// A row of `version` without its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// The primary key: the content's digest.
     pub digest: Digest,

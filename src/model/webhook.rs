@@ -2,6 +2,7 @@
 
 use super::promotion::words;
 use super::{Actor, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -41,7 +42,7 @@ words! {
 }
 
 /// A row of `webhook` without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Webhook {
     /// Its id.
     pub webhook_id: Uuid,
@@ -66,7 +67,7 @@ pub struct Webhook {
 }
 
 /// A row of `delivery`: a notice that a receiver has not taken yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// The receiver.
     pub webhook_id: Uuid,

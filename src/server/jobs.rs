@@ -1,5 +1,7 @@
 //! What the server does by itself: keeps the snapshot true, does what falls due, lets old promotions expire, forgets old answers.
 
+use super::App;
+use super::metrics::Metrics;
 use super::outside::Outside;
 use crate::outward::Post;
 use crate::outward::webhooks::Sender;
@@ -8,7 +10,6 @@ use crate::storage::StorageError;
 use crate::workflow::{Agenda, ExpirePromotions, Registry};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -30,8 +31,9 @@ const GATHER: Duration = Duration::from_millis(200);
 const CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// Starts the jobs; they end with `shutdown`.
-pub fn start(registry: Arc<Registry>, outside: &Arc<Outside>, shutdown: &CancellationToken) -> TaskTracker {
+pub fn start(app: &App, shutdown: &CancellationToken) -> TaskTracker {
     let tracker = TaskTracker::new();
+    let (registry, outside) = (app.registry.clone(), &app.outside);
     let refreshed = registry.clone();
     tracker.spawn(every(REFRESH, shutdown.clone(), move || refresh(refreshed.clone())));
     let (written, last) = (registry.clone(), Arc::new(AtomicU64::new(0)));
@@ -39,8 +41,8 @@ pub fn start(registry: Arc<Registry>, outside: &Arc<Outside>, shutdown: &Cancell
     let forgetting = registry.clone();
     tracker.spawn(every(FORGET, shutdown.clone(), move || forget(forgetting.clone())));
     if let Some(folder) = outside.checkpoint_dir.clone() {
-        let (proven, outside, last) = (registry.clone(), outside.clone(), Arc::new(AtomicU64::new(0)));
-        let push = move || push_checkpoint(proven.clone(), outside.clone(), folder.clone(), last.clone());
+        let (proven, outside, metrics) = (registry.clone(), outside.clone(), app.metrics.clone());
+        let push = move || push_checkpoint(proven.clone(), outside.clone(), folder.clone(), metrics.clone());
         tracker.spawn(every(CHECKPOINT, shutdown.clone(), push));
     }
     tracker.spawn(send_notices(registry.clone(), outside.clone(), shutdown.clone()));
@@ -148,16 +150,16 @@ async fn commits(wake: &mut watch::Receiver<u64>) {
 }
 
 /// Writes a checkpoint of a newer head into a file of its own, which is never written again.
-async fn push_checkpoint(registry: Arc<Registry>, outside: Arc<Outside>, folder: PathBuf, last: Arc<AtomicU64>) {
+async fn push_checkpoint(registry: Arc<Registry>, outside: Arc<Outside>, folder: PathBuf, metrics: Arc<Metrics>) {
     let snapshot = registry.snapshot.get();
     let Ok((head, note)) = outside.checkpoint(&snapshot, None) else { return };
-    if head.seq == last.load(Ordering::Relaxed) {
+    if metrics.checkpoint().is_some_and(|(seq, _)| seq == head.seq) {
         return;
     }
     let file = folder.join(format!("{:012}-{}.checkpoint", head.seq, head.event_id.short()));
     let written = tokio::task::spawn_blocking(move || write_once(&file, note.as_bytes())).await;
     match written.unwrap_or_else(|why| Err(std::io::Error::other(why))) {
-        Ok(()) => last.store(head.seq, Ordering::Relaxed),
+        Ok(()) => metrics.checkpoint_put(head.seq, registry.clock.now()),
         Err(error) => tracing::error!(%error, seq = head.seq, folder = %folder.display(), "failed to put a checkpoint"),
     }
 }

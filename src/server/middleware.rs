@@ -2,11 +2,11 @@
 
 use super::App;
 use super::apart::apart_if;
+use super::cors;
 use super::error::Rejection;
 use crate::model::{Code, Refusal};
 use crate::rules::canonical;
 use crate::wire::paths::template;
-use crate::workflow::Registry;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
@@ -28,19 +28,27 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Lays everything around a router, in one layer: each layer costs every request a clone of its route and a box.
 pub fn around(router: Router<App>, app: &App) -> Router<App> {
-    router.layer((from_fn_with_state(app.registry.clone(), answered), CatchPanicLayer::custom(caught)))
+    router.layer((from_fn_with_state(Arc::new(app.clone()), answered), CatchPanicLayer::custom(caught)))
 }
 
 /// Gives each request an id and a log line (no query, no body, no names, no token), and holds it to its time.
-async fn answered(State(registry): State<Arc<Registry>>, request: Request, next: Next) -> Response {
-    let id = hex::encode(registry.clock.bytes::<16>());
+async fn answered(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let id = hex::encode(app.registry.clock.bytes::<16>());
+    let origins = &app.outside.origins;
+    let origin = if origins.is_empty() { None } else { request.headers().get(header::ORIGIN).cloned() };
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let began = tokio::time::Instant::now();
-    let mut response = timed(request, next).await;
     let template = matched.as_ref().map_or("-", MatchedPath::as_str);
+    let mut response = match cors::preflight(origins, template, &method, request.headers()) {
+        Some(response) => response,
+        None => timed(request, next).await,
+    };
+    cors::tell(origins, template, origin.as_ref(), response.headers_mut());
+    let took = began.elapsed();
+    app.metrics.answered(&method, template, response.status(), took);
     let status = response.status().as_u16();
-    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     if response.status().is_server_error() {
         tracing::error!(id, %method, template, status, micros, "answered");
     } else {

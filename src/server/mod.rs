@@ -3,12 +3,15 @@
 mod accept;
 mod apart;
 mod auth;
+pub mod cors;
 pub mod error;
 mod extract;
 mod handlers;
 mod jobs;
 pub mod limits;
+pub mod metrics;
 mod middleware;
+pub mod openapi;
 mod outside;
 mod pages;
 mod respond;
@@ -19,6 +22,7 @@ pub use outside::Outside;
 use crate::outward::Issuers;
 use crate::workflow::Registry;
 use limits::Limits;
+use metrics::Metrics;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +38,8 @@ pub struct App {
     pub issuers: Arc<Issuers>,
     /// How often somebody may ask.
     pub limits: Arc<Limits>,
+    /// What it counts of itself.
+    pub metrics: Arc<Metrics>,
     /// Ends streams and jobs. Shared, since what handlers share is cloned for each request, and cloning the token itself
     /// takes a lock.
     pub shutdown: Arc<CancellationToken>,
@@ -48,16 +54,11 @@ impl axum::extract::FromRef<App> for Arc<Registry> {
 /// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most). It signs
 /// with a key that ends with it.
 pub async fn serve(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken) {
-    serve_within(registry, listener, shutdown, Limits::default()).await;
-}
-
-/// The same with other limits.
-pub async fn serve_within(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken, limits: Limits) {
     let outside = Outside::passing(&registry.clock);
-    serve_with(registry, outside, limits, listener, shutdown).await;
+    serve_with(registry, outside, Limits::default(), listener, shutdown).await;
 }
 
-/// The same with what it proves itself with.
+/// The same with what it proves itself with, and other limits.
 pub async fn serve_with(
     registry: Arc<Registry>,
     outside: Outside,
@@ -65,9 +66,9 @@ pub async fn serve_with(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) {
-    let (outside, issuers, limits) = (Arc::new(outside), Arc::default(), Arc::new(limits));
-    let jobs = jobs::start(registry.clone(), &outside, &shutdown);
-    let app = App { registry, outside, issuers, limits, shutdown: Arc::new(shutdown.clone()) };
+    let (outside, issuers, limits, metrics) = (Arc::new(outside), Arc::default(), Arc::new(limits), Arc::default());
+    let app = App { registry, outside, issuers, limits, metrics, shutdown: Arc::new(shutdown.clone()) };
+    let jobs = jobs::start(&app, &shutdown);
     accept::accept(listener, router::router(app), shutdown).await;
     jobs.wait().await;
 }

@@ -1,5 +1,6 @@
 //! What the server needs to prove itself to those outside.
 
+use super::cors::Origin;
 use crate::clock::Clock;
 use crate::model::{ChainHead, Digest, Environment, Refusal};
 use crate::rules::checkpoint::{Checkpoint, origin};
@@ -17,12 +18,14 @@ pub struct Outside {
     pub checkpoint_dir: Option<PathBuf>,
     /// Addresses that receivers of notices may have beside public ones.
     pub webhook_allow: Vec<Range>,
+    /// Origins whose pages may resolve.
+    pub origins: Vec<Origin>,
 }
 
 impl Outside {
     /// A key that nobody knows after this process, and nothing sent.
     pub fn passing(clock: &Clock) -> Self {
-        Self { signer: Signer::new(&clock.bytes()), checkpoint_dir: None, webhook_allow: Vec::new() }
+        Self { signer: Signer::new(&clock.bytes()), checkpoint_dir: None, webhook_allow: Vec::new(), origins: Vec::new() }
     }
 
     /// The public key, under the registry's name.

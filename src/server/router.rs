@@ -1,8 +1,8 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
 use super::handlers::{
-    audit, feeds, fragments, health, keys, langfuse, ofrep, ofrep_events, people, pointers, promotions, proofs, report, resolve,
-    stream, versions, webhooks, world,
+    audit, docs, feeds, fragments, health, keys, langfuse, metrics, ofrep, ofrep_events, people, pointers, promotions, proofs,
+    report, resolve, stream, versions, webhooks, world,
 };
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};
@@ -64,6 +64,10 @@ routes! {
     get    READYZ,              Open                     => health::readyz;
     get    READYZ_WRITE,        Open                     => health::readyz_write;
 
+    get    OPENAPI,             Open                     => docs::openapi;
+    get    DOCS,                Open                     => docs::page;
+
+    get    METRICS,             Read(Need::Read)         => metrics::metrics;
     get    LOGIN,               Open                     => people::login;
 
     get    ENVIRONMENTS,        Known                    => world::environments;
@@ -157,9 +161,14 @@ pub fn router(app: App) -> Router {
 
 /// The row of a route; `HEAD` is answered like `GET`.
 pub fn access(method: &Method, template: &str) -> Option<Access> {
-    static ROWS: LazyLock<HashMap<(&str, Method), Access>> = LazyLock::new(|| {
+    place(method, template).map(|place| TABLE[place].access)
+}
+
+/// Where that row stands in the table.
+pub fn place(method: &Method, template: &str) -> Option<usize> {
+    static ROWS: LazyLock<HashMap<(&str, Method), usize>> = LazyLock::new(|| {
         let method = |name: &str| Method::from_bytes(name.to_uppercase().as_bytes()).unwrap_or_default();
-        TABLE.iter().map(|route| ((route.template, method(route.method)), route.access)).collect()
+        TABLE.iter().enumerate().map(|(place, route)| ((route.template, method(route.method)), place)).collect()
     });
     let method = if method == Method::HEAD { Method::GET } else { method.clone() };
     ROWS.get(&(template, method)).copied()
@@ -190,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn only_health_and_where_to_log_in_are_open_and_a_route_without_a_row_is_closed() {
+    fn only_health_the_document_and_where_to_log_in_are_open_and_a_route_without_a_row_is_closed() {
         let open: Vec<&str> = TABLE.iter().filter(|r| r.access == Open).map(|r| r.template).collect();
-        assert_eq!(open, [t::HEALTHZ, t::READYZ, t::READYZ_WRITE, t::LOGIN]);
+        assert_eq!(open, [t::HEALTHZ, t::READYZ, t::READYZ_WRITE, t::OPENAPI, t::DOCS, t::LOGIN]);
         assert_eq!(access(&Method::HEAD, t::KEYS), Some(Read(Need::Read)));
         assert_eq!(access(&Method::PUT, t::KEYS), None);
         assert_eq!(access(&Method::GET, "/v1/nothing"), None);

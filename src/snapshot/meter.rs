@@ -1,7 +1,7 @@
 //! Counts resolves: how much a pointer is used, so that a person knows what a kill reaches.
 
 use crate::model::{Actor, Environment, KeyId, Timestamp};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +26,8 @@ struct Counter {
     /// Number of the running slot since 1970.
     slot: i64,
     counts: [u32; SLOTS],
+    /// Since the process began.
+    total: u64,
     callers: Vec<(Actor, i64)>,
 }
 
@@ -68,6 +70,18 @@ impl Meter {
         counters.iter_mut().find(|(e, _)| e == environment).map(|(_, counter)| counter.usage(now)).unwrap_or_default()
     }
 
+    /// All resolves since the process began, by environment.
+    pub fn totals(&self) -> BTreeMap<Environment, u64> {
+        let mut totals = BTreeMap::new();
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            for (environment, counter) in shard.values().flatten() {
+                *totals.entry(environment.clone()).or_default() += counter.total;
+            }
+        }
+        totals
+    }
+
     fn shard(&self, key: &KeyId) -> MutexGuard<'_, Shard> {
         let at = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
         self.shards[at].lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,6 +92,7 @@ impl Counter {
     fn count(&mut self, caller: &Actor, now: Timestamp) {
         self.turn(now);
         self.counts[0] = self.counts[0].saturating_add(1);
+        self.total += 1;
         let second = now.0 / 1_000_000;
         if let Some((_, seen)) = self.callers.iter_mut().find(|(held, _)| held == caller) {
             *seen = second;
@@ -130,6 +145,7 @@ mod tests {
         assert_eq!(per_minute(65), 25);
         assert_eq!(per_minute(95), 0);
         assert_eq!(meter.usage(&key, &"dev".parse().unwrap(), at(30)), Usage::default());
+        assert_eq!(meter.totals(), BTreeMap::from([(prod, 30)]), "those of before count in the total");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Envelopes of keys.
 
 use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId, Promotion, UnitType, Version};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/keys
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
     /// The name.
@@ -23,7 +24,7 @@ pub struct CreateKey {
 }
 
 /// PATCH /v1/keys/{key}: only what is given changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateKey {
     /// For people.
@@ -44,7 +45,7 @@ pub struct UpdateKey {
 }
 
 /// GET /v1/keys query.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListKeys {
     /// A pattern like `support.**`, or a part of the name.
@@ -64,6 +65,7 @@ pub struct ListKeys {
     pub archived: Option<bool>,
     /// Items per page, 1 to 1000; 100 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// From the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +73,7 @@ pub struct ListKeys {
 }
 
 /// One row of the key list: GET /v1/keys. Ordered by key_id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyRow {
     /// The key.
     #[serde(flatten)]
@@ -85,7 +87,7 @@ pub struct KeyRow {
 }
 
 /// GET /v1/keys/{key}/history: pointer history of a key, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyHistory {
     /// The key.
     pub key: ConfigKey,
@@ -98,7 +100,7 @@ pub struct KeyHistory {
 }
 
 /// A version with what a list shows beside it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionRow {
     /// The version.
     #[serde(flatten)]
@@ -110,7 +112,7 @@ pub struct VersionRow {
 }
 
 /// A gate in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateSign {
     /// The gate.
     pub gate_name: String,

@@ -1,12 +1,14 @@
 //! A prompt as Langfuse's clients read it.
 
 use crate::model::{Content, Digest, Format, KeyId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// A prompt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "LangfusePrompt")]
 pub struct Prompt {
     /// `text` or `chat`.
     #[serde(rename = "type")]
@@ -32,7 +34,8 @@ pub struct Prompt {
 }
 
 /// What went wrong, as those clients print it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "LangfuseProblem")]
 pub struct Problem {
     /// What is wrong, for people.
     pub message: String,

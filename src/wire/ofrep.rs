@@ -1,13 +1,15 @@
 //! OFREP 0.3, the OpenFeature Remote Evaluation Protocol: how stock clients ask for a key, and what they get.
 
 use crate::model::{Content, Digest, Environment, Format, KeyId, ResolutionReason, Variable};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Why, in the protocol's closed words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "OfrepReason")]
 pub enum Reason {
     /// Everybody gets this.
     Static,
@@ -22,8 +24,9 @@ pub enum Reason {
 }
 
 /// What is wrong, in the protocol's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "OfrepErrorCode")]
 pub enum ErrorCode {
     /// The body is not JSON.
     ParseError,
@@ -36,7 +39,8 @@ pub enum ErrorCode {
 }
 
 /// One evaluated key. Without `value`, the client uses the code's default.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OfrepEvaluation")]
 pub struct Evaluation<'a> {
     /// The key.
     pub key: &'a KeyId,
@@ -52,8 +56,9 @@ pub struct Evaluation<'a> {
 }
 
 /// What is served, as clients get it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "OfrepValue")]
 pub enum FlagValue<'a> {
     /// The body of a `json` content, as it is.
     Json(&'a Value),
@@ -63,7 +68,8 @@ pub enum FlagValue<'a> {
 
 /// A prompt: the content's eight members, whose canonical JSON has the digest `metadata.version`, and beside them the bodies of
 /// the pinned fragments.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OfrepPrompt")]
 pub struct Prompt<'a> {
     key: &'a KeyId,
     format: Format,
@@ -77,8 +83,9 @@ pub struct Prompt<'a> {
 }
 
 /// Metadata of an evaluation. Only texts and booleans: clients drop all else.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepMetadata")]
 pub struct Metadata<'a> {
     /// The digest that is served.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,8 +105,9 @@ pub struct Metadata<'a> {
 }
 
 /// What went wrong, with one key or with all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepFailure")]
 pub struct Failure {
     /// The key that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,8 +119,9 @@ pub struct Failure {
 }
 
 /// An entry of the bulk answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "OfrepEntry")]
 pub enum Entry<'a> {
     /// A key that was evaluated.
     Evaluation(Evaluation<'a>),
@@ -121,8 +130,9 @@ pub enum Entry<'a> {
 }
 
 /// Every key that the caller may resolve.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepBulk")]
 pub struct Bulk<'a> {
     /// The keys, sorted by name.
     pub flags: Vec<Entry<'a>>,
@@ -133,8 +143,9 @@ pub struct Bulk<'a> {
 }
 
 /// Metadata of the bulk answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepBulkMetadata")]
 pub struct BulkMetadata<'a> {
     /// The environment.
     pub flag_set_id: &'a Environment,
@@ -143,8 +154,9 @@ pub struct BulkMetadata<'a> {
 }
 
 /// A channel on which changes are told.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepEventStream")]
 pub struct EventStream {
     /// `sse`.
     #[serde(rename = "type")]
@@ -156,8 +168,9 @@ pub struct EventStream {
 }
 
 /// The place of a channel.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OfrepEndpoint")]
 pub struct Endpoint {
     /// Path and query.
     pub request_uri: String,

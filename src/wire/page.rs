@@ -1,9 +1,11 @@
 //! Lists come in pages.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     /// The items, in the list's documented order.
     pub items: Vec<T>,

@@ -30,6 +30,12 @@ paths! {
     READYZ = "/readyz" => readyz();
     /// Writes work: database, migrations, chain head.
     READYZ_WRITE = "/readyz/write" => readyz_write();
+    /// The API document.
+    OPENAPI = "/openapi.json" => openapi();
+    /// The same as a page.
+    DOCS = "/docs" => docs();
+    /// Counts and state for Prometheus.
+    METRICS = "/metrics" => metrics();
     /// Environments in the policy's order.
     ENVIRONMENTS = "/v1/environments" => environments();
     /// The policy, or its merged rule for a key.

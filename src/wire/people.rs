@@ -2,10 +2,11 @@
 
 use crate::model::oidc::LoginOffer;
 use crate::model::{Actor, Environment, Scope, Token};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/tokens
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
     /// Oneself, or a service; an admin may make one for any person or service of the policy.
@@ -36,7 +37,7 @@ fn full() -> Scope {
 }
 
 /// The answer: the only time that the secret is seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedToken {
     /// The row.
     #[serde(flatten)]
@@ -46,14 +47,14 @@ pub struct CreatedToken {
 }
 
 /// GET /v1/login: asked without a token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoginOffers {
     /// Issuers that `login --oidc` can use.
     pub issuers: Vec<LoginOffer>,
 }
 
 /// GET /v1/me
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
     /// The caller.
     pub actor: Actor,
@@ -74,7 +75,7 @@ pub struct Me {
 }
 
 /// One role of the caller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The role.
     pub role: crate::model::Role,

@@ -4,10 +4,11 @@ use crate::model::{
     BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, Moment, ReadinessItem, Resolution, Timestamp,
     UnitType, Version,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much a pointer is used, counted by the server's own resolves.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reach {
     /// Resolves in the last whole minute.
     pub per_minute: u64,
@@ -16,7 +17,7 @@ pub struct Reach {
 }
 
 /// GET /v1/pointers item, and GET /v1/keys/{key}/pointers/{environment}.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PointerView {
     /// The row.
     #[serde(flatten)]
@@ -51,7 +52,7 @@ pub struct PointerView {
 }
 
 /// The next share of a running rollout.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextStep {
     /// The share.
     pub to: BasisPoints,
@@ -64,7 +65,7 @@ pub struct NextStep {
 }
 
 /// GET /v1/pointers query. Ordered by key, then environment.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListPointers {
     /// Only of this environment.
@@ -78,6 +79,7 @@ pub struct ListPointers {
     pub show: Option<String>,
     /// Items per page, 1 to 1000; 100 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// From the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +87,7 @@ pub struct ListPointers {
 }
 
 /// POST …/kill
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kill {
     /// Why.
@@ -105,7 +107,7 @@ pub struct Kill {
 }
 
 /// POST /v1/kill: many at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KillMany {
     /// Where.
@@ -126,7 +128,7 @@ pub struct KillMany {
 }
 
 /// One outcome of [`KillMany`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KillOutcome {
     /// The key.
     pub key_id: KeyId,
@@ -137,7 +139,7 @@ pub struct KillOutcome {
 }
 
 /// POST …/undo-kill, /hold, /resume
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
     /// Why; not blank for undo-kill and resume.
@@ -152,7 +154,7 @@ pub struct Act {
 }
 
 /// POST …/rollback
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
     /// To this digest; the one that R12 finds unless given.
@@ -169,7 +171,7 @@ pub struct Rollback {
 }
 
 /// POST …/step
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepTo {
     /// The share; the plan's next (or, with `down`, the one before) unless given. Must stand in the plan to go up.
@@ -189,7 +191,7 @@ pub struct StepTo {
 }
 
 /// POST /v1/environments/{environment}/resolve/{key} and /explain.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// The unit, 1 to 512 bytes; never stored, never logged.
@@ -198,7 +200,7 @@ pub struct Resolve {
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}/as-of: either `seq` or `time`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AsOf {
     /// After the audit event with this number.
@@ -213,7 +215,7 @@ pub struct AsOf {
 }
 
 /// What a unit got then, and why, step by step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolvedAsOf {
     /// The newest audit event that counted.
     pub as_of: Moment,

@@ -1,11 +1,12 @@
 //! RFC 9457 problems: the one shape of every error.
 
 use crate::model::{Code, ReadinessItem, Refusal};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// `application/problem+json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// `urn:countersign:problem:CODE`
     #[serde(rename = "type")]

@@ -5,11 +5,12 @@ use crate::model::{
     Approval, BasisPoints, Digest, Environment, EnvironmentPointer, EnvironmentRule, GateVerdict, KeyId, Plan, Promotion,
     Readiness, Timestamp, Verdict, Version,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// POST /v1/promotions; `act` promote (default) or revive. `dry_run` answers with the readiness and changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenPromotion {
     /// The key.
@@ -54,7 +55,7 @@ pub struct OpenPromotion {
 }
 
 /// GET /v1/promotions query. Newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListPromotions {
     /// open, applied, withdrawn, stale, expired.
@@ -77,6 +78,7 @@ pub struct ListPromotions {
     pub change: Option<String>,
     /// Items per page, 1 to 1000; 100 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// From the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +86,7 @@ pub struct ListPromotions {
 }
 
 /// What the caller can do about a promotion now.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Mine {
     /// Approval gates that the caller's approval would count on.
     pub can_approve: Vec<String>,
@@ -105,7 +107,7 @@ pub struct Mine {
 }
 
 /// A promotion with everything that a reviewer needs: list items and GET /v1/promotions/{id}.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PromotionView {
     /// Whether the key's content is confidential: reading it is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -136,7 +138,7 @@ pub struct PromotionView {
 }
 
 /// POST /v1/promotions/{id}/approvals
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Vote {
     /// approve, reject, override, comment or retract.
@@ -164,7 +166,7 @@ pub struct Vote {
 }
 
 /// POST /v1/promotions/{id}/apply, /withdraw, /renew, /review, /note
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rationale {
     /// Why; not blank for review and note.
@@ -176,7 +178,7 @@ pub struct Rationale {
 }
 
 /// The answer to everything that moved a pointer (or, for a safe default, a key).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// The promotion row.
     pub promotion: Promotion,
@@ -189,7 +191,7 @@ pub struct Moved {
 }
 
 /// The answer to a dry run of opening or applying.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DryRun {
     /// What would be opened or applied.
     pub promotion: Promotion,
@@ -200,7 +202,7 @@ pub struct DryRun {
 }
 
 /// POST /v1/promotions/preview: what a change would do to units, before it is opened. Changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskPreview {
     /// The key.
@@ -219,7 +221,7 @@ pub struct AskPreview {
 }
 
 /// What a change would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preview {
     /// The pointer as it is.
     pub before: Option<EnvironmentPointer>,
@@ -234,7 +236,7 @@ pub struct Preview {
 }
 
 /// An expected [`Preview`] of all units.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedFlow {
     /// What they get now; null = no value.
     pub from: Option<Digest>,
@@ -245,7 +247,7 @@ pub struct ExpectedFlow {
 }
 
 /// A counted [`Preview`] of given units.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnitFlow {
     /// What they get now; null = no value.
     pub from: Option<Digest>,

@@ -1,10 +1,11 @@
 //! Envelopes of versions, gates and fragments.
 
 use crate::model::{Actor, Approval, Content, Digest, Environment, Fragment, GateStatus, Period, Promotion, Timestamp, Version};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/keys/{key}/versions: 201 for a new digest, 200 for one that was there (R1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateVersion {
     /// The content; `key` must be the path's.
@@ -17,7 +18,7 @@ pub struct CreateVersion {
 }
 
 /// Where an imported version comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
     /// `git:NAME`, or the importing person for a directory.
@@ -27,7 +28,7 @@ pub struct Imported {
 }
 
 /// GET /v1/versions/{digest}, and the answer to saving.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionView {
     /// The row's columns.
     #[serde(flatten)]
@@ -43,7 +44,7 @@ pub struct VersionView {
 }
 
 /// GET /v1/versions/{digest}/served: where this digest served, when, to how many, and who let it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Served {
     /// The version's row: its key, author and rationale.
     pub version: Version,
@@ -54,7 +55,7 @@ pub struct Served {
 }
 
 /// A promotion that let a digest serve.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approved {
     /// The row.
     pub promotion: Promotion,
@@ -63,7 +64,7 @@ pub struct Approved {
 }
 
 /// POST /v1/versions/{digest}/submit
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// Open a promotion to this environment in the same transaction.
@@ -75,7 +76,7 @@ pub struct Submit {
 }
 
 /// The answer to submitting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// The version.
     pub version: Version,
@@ -84,7 +85,7 @@ pub struct Submitted {
 }
 
 /// POST /v1/versions/{digest}/discard, /quarantine, /lift
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
     /// Why; not blank for quarantine and lift.
@@ -93,7 +94,7 @@ pub struct Reason {
 }
 
 /// POST /v1/versions/{digest}/verdicts
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordVerdict {
     /// The evaluation gate.
@@ -116,7 +117,7 @@ pub struct RecordVerdict {
 }
 
 /// POST /v1/fragments
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateFragment {
     /// One key segment, or several joined by dots.
@@ -128,7 +129,7 @@ pub struct CreateFragment {
 }
 
 /// One row of GET /v1/fragments/{name}/users: a version that pins some revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FragmentUser {
     /// The version.
     pub version: Version,

@@ -1,10 +1,11 @@
 //! Envelopes of receivers of notices.
 
 use crate::model::webhook::{NoticeKind, Shape, Webhook};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// POST /v1/webhooks
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateWebhook {
     /// Where notices go: https, and no private address unless the server's operator listed it.
@@ -25,7 +26,7 @@ fn cloudevents() -> Shape {
 }
 
 /// The answer: the only time that the secret is seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedWebhook {
     /// The row.
     #[serde(flatten)]
@@ -35,7 +36,7 @@ pub struct CreatedWebhook {
 }
 
 /// GET /v1/webhooks
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookView {
     /// The row.
     #[serde(flatten)]
@@ -47,7 +48,7 @@ pub struct WebhookView {
 }
 
 /// POST /v1/webhooks/{webhook_id}/retry: the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retried {
     /// How many notices are sent again.
     pub notices: u64,

@@ -1,10 +1,11 @@
 //! Envelopes of environments, the policy and the audit trail.
 
 use crate::model::{Action, Actor, Digest, Environment, EnvironmentRule, KeyId, Plan, Readiness, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One environment: GET /v1/environments, in the policy's order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentView {
     /// The name.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct EnvironmentView {
 }
 
 /// GET /v1/environments
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct World {
     /// The registry's name for people.
     pub name: String,
@@ -43,7 +44,7 @@ pub struct World {
 }
 
 /// GET /v1/policy without a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyText {
     /// The TOML in force.
     pub source: String,
@@ -55,7 +56,7 @@ pub struct PolicyText {
 }
 
 /// GET /v1/policy query.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskPolicy {
     /// With `environment`: the merged rule for this key.
@@ -70,7 +71,7 @@ pub struct AskPolicy {
 pub type MergedRule = EnvironmentRule;
 
 /// POST /v1/policy/explain
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainPolicy {
     /// The key.
@@ -83,7 +84,7 @@ pub struct ExplainPolicy {
 }
 
 /// The answer: the merged rule and where it comes from, who may do what, what a promotion would need now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyExplained {
     /// The key.
     pub key: KeyId,
@@ -106,7 +107,7 @@ pub struct PolicyExplained {
 }
 
 /// A field of a merged rule and where it stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldOrigin {
     /// The field.
     pub field: String,
@@ -119,7 +120,7 @@ pub struct FieldOrigin {
 }
 
 /// An act and who may do it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MayDo {
     /// What: `open a promotion`, `approve owners` …
     pub act: String,
@@ -128,7 +129,7 @@ pub struct MayDo {
 }
 
 /// POST /v1/policy
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyPolicy {
     /// The TOML.
@@ -141,7 +142,7 @@ pub struct ApplyPolicy {
 }
 
 /// GET /v1/audit query. Ascending by seq.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListAudit {
     /// Only events after this number.
@@ -173,6 +174,7 @@ pub struct ListAudit {
     pub until: Option<Timestamp>,
     /// Items per page, 1 to 1000; 100 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// From the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,14 +182,14 @@ pub struct ListAudit {
 }
 
 /// GET /v1/audit/key
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditKey {
     /// The public key of checkpoints and bundles, `NAME+HEX+BASE64` (C2SP signed-note).
     pub key: String,
 }
 
 /// GET /v1/audit/export query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportAudit {
     /// Only events after this number.
@@ -196,7 +198,7 @@ pub struct ExportAudit {
 }
 
 /// GET /v1/audit/report query.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskReport {
     /// The first moment.

@@ -41,6 +41,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hmac", &["rules"]),
     ("ring", &["rules", "client", "outward"]),
     ("toml", &["rules", "config", "tui", "cli"]),
+    ("schemars", &["model", "wire", "server"]),
 ];
 
 fn sources() -> Vec<(PathBuf, String, String)> {

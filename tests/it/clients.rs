@@ -256,7 +256,7 @@ impl Stage {
         let file = |name: &str| self.served.dir.path().join(name);
         let known = json!({
             "server": format!("http://{}", self.served.address), "environment": PRODUCTION, "environment_in_url": false,
-            "token": token_of("web"), "cases": self.cases, "partial": partial, "rendered": self.rendered,
+            "metrics": self.served.get("dee", "/metrics").await.text, "token": token_of("web"), "cases": self.cases, "partial": partial, "rendered": self.rendered,
             "langfuse": self.langfuse, "killed": "clients.killed", "bundle": file("bundle.json"),
             "change": { "key": "clients.change", "token": token_of("olga"), "body": { "reason": "test" },
                 "path": format!("/v1/keys/clients.change/pointers/{PRODUCTION}/kill") },

@@ -140,6 +140,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
     let say = json!({ "rationale": "because", "dry_run": true });
     let one = json!({ "rationale": "because" });
     vec![
+        get("/metrics", WITH_EVE),
         get("/v1/environments", KNOWN),
         get("/v1/me", ANYONE),
         get("/v1/tokens", MINE),
@@ -297,7 +298,7 @@ fn the_matrix_has_a_row_for_every_route() {
 }
 
 /// What needs no token of the registry.
-const OPEN: &[&str] = &["/healthz", "/readyz", "/readyz/write", "/v1/login", "/ofrep/v1/events"];
+const OPEN: &[&str] = &["/healthz", "/readyz", "/readyz/write", "/openapi.json", "/docs", "/v1/login", "/ofrep/v1/events"];
 
 fn fits(row: &Row, route: &Route) -> bool {
     let (have, want): (Vec<_>, Vec<_>) =

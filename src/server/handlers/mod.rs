@@ -1,11 +1,13 @@
 //! Handlers, one file a resource: read names and body, call a verb or a read, answer.
 
 pub mod audit;
+pub mod docs;
 pub mod feeds;
 pub mod fragments;
 pub mod health;
 pub mod keys;
 pub mod langfuse;
+pub mod metrics;
 pub mod ofrep;
 pub mod ofrep_events;
 pub mod people;

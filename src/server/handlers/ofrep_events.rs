@@ -6,6 +6,7 @@ use crate::rules::ticket;
 use crate::server::App;
 use crate::server::auth;
 use crate::server::error::Rejection;
+use crate::server::metrics::Following;
 use crate::wire::ofrep::REFETCH;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -32,7 +33,8 @@ pub async fn follow(State(app): State<App>, headers: HeaderMap, uri: Uri) -> Res
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beat.reset();
-    let channel = Channel { app, token_id, environment, seen, wake, beat };
+    let following = Following::begin(&app.metrics.channels);
+    let channel = Channel { app, token_id, environment, seen, wake, beat, _following: following };
     channel.check()?;
     let events = unfold(channel, |mut channel| async move {
         let event = channel.next().await?;
@@ -54,6 +56,7 @@ struct Channel {
     seen: u64,
     wake: watch::Receiver<u64>,
     beat: Interval,
+    _following: Following,
 }
 
 impl Channel {

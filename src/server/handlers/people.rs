@@ -10,6 +10,7 @@ use crate::server::respond::{Answer, shown};
 use crate::wire::people::{self, Grant, LoginOffers, Me};
 use crate::workflow::{CreateToken, Registry, RevokeToken};
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -43,10 +44,11 @@ pub async fn me(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQuer
 }
 
 /// Query of lists that only page.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Paged {
     /// Items per page.
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// From the page before.
     pub cursor: Option<String>,
@@ -77,6 +79,6 @@ pub async fn revoke(State(registry): State<Arc<Registry>>, names: Names, command
 }
 
 /// A body that may only be empty.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}

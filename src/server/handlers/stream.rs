@@ -11,12 +11,14 @@ use crate::server::App;
 use crate::server::auth::identify;
 use crate::server::error::Rejection;
 use crate::server::extract::Asked;
+use crate::server::metrics::Following;
 use crate::wire::stream::{AUDIT, HEARTBEAT, POINTER};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -30,7 +32,7 @@ const BEAT: Duration = Duration::from_secs(1);
 const CHUNK: u32 = 200;
 
 /// Query of the stream.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskStream {
     after: Option<u64>,
@@ -49,7 +51,9 @@ pub async fn follow(
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let wake = app.registry.wake.subscribe();
-    let follower = Follower { app, caller, headers, audits, last: from, beat, wake, ready: VecDeque::new() };
+    let following = Following::begin(&app.metrics.streams);
+    let follower =
+        Follower { app, caller, headers, audits, last: from, beat, wake, ready: VecDeque::new(), _following: following };
     let events = unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -78,6 +82,7 @@ struct Follower {
     beat: Interval,
     wake: watch::Receiver<u64>,
     ready: VecDeque<Event>,
+    _following: Following,
 }
 
 impl Follower {

@@ -16,6 +16,7 @@ use crate::workflow::{
     DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion, past,
 };
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -190,7 +191,7 @@ async fn select(sight: &mut Sight, key: &ConfigKey, selector: &Selector) -> Resu
 }
 
 /// GET /v1/keys/{key}/diff query: two selectors.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskDiff {
     from: String,

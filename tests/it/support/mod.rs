@@ -1,5 +1,6 @@
 //! What several subjects' tests stand on.
 
+pub mod described;
 pub mod engines;
 pub mod issuer;
 pub mod policy;

@@ -1,12 +1,13 @@
 //! A registry with people in it, served in this process on a free port, and what tests say to it over HTTP.
 
+use super::described::{Answered, check};
 use super::engines::Place;
 use countersign::clock::Clock;
 use countersign::model::{Actor, Scope, Timestamp, Token};
 use countersign::rules::access::Caller;
 use countersign::rules::canonical::sha256;
-use countersign::server;
 use countersign::server::limits::Limits;
+use countersign::server::{self, Outside};
 use countersign::snapshot::Pepper;
 use countersign::storage::Db;
 use countersign::workflow::{FoundRegistry, Registry};
@@ -145,11 +146,23 @@ impl Served {
         Self::serve(registry, tempfile::tempdir().unwrap(), Limits::off()).await
     }
 
+    /// The same registry, served again by a server that is open to pages of these origins.
+    pub async fn to_pages(&self, origins: &[&str]) -> Self {
+        let origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
+        let outside = Outside { origins, ..Outside::passing(&self.registry.clock) };
+        Self::serve_with(self.registry.clone(), tempfile::tempdir().unwrap(), Limits::off(), outside).await
+    }
+
     async fn serve(registry: Arc<Registry>, dir: TempDir, limits: Limits) -> Self {
+        let outside = Outside::passing(&registry.clock);
+        Self::serve_with(registry, dir, limits, outside).await
+    }
+
+    async fn serve_with(registry: Arc<Registry>, dir: TempDir, limits: Limits, outside: Outside) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(server::serve_within(registry.clone(), listener, shutdown.clone(), limits));
+        let task = tokio::spawn(server::serve_with(registry.clone(), outside, limits, listener, shutdown.clone()));
         countersign::client::init_tls();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { address, registry, dir, shutdown, task, client }
@@ -187,11 +200,17 @@ impl Served {
     }
 }
 
-/// Sends, and reads the answer whole.
+/// Sends, and reads the answer whole. It must be one that the API document describes.
 pub async fn said(request: RequestBuilder) -> Said {
-    let response = request.send().await.unwrap();
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+    let response = client.execute(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
-    Said { status, headers, text: response.text().await.unwrap() }
+    let said = Said { status, headers, text: response.text().await.unwrap() };
+    let media = said.headers.get("content-type").map_or("", |media| media.to_str().unwrap());
+    check(&Answered { method: &method, path: &path, status: status.as_u16(), media, text: &said.text });
+    said
 }
 
 async fn put_tokens(db: &Db, now: Timestamp) {
