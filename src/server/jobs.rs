@@ -10,6 +10,7 @@ use crate::storage::StorageError;
 use crate::workflow::{Agenda, ExpirePromotions, Registry};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
