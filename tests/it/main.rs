@@ -9,7 +9,9 @@
 #![allow(clippy::duration_suboptimal_units, clippy::zombie_processes, reason = "a failing test ends the process anyway")]
 
 mod architecture;
+mod attacks;
 mod backups;
+mod buckets;
 mod cli;
 mod cli_answers;
 mod cli_demo;
@@ -26,7 +28,6 @@ mod hidden;
 mod http;
 mod http_access;
 mod http_answers;
-mod http_attacks;
 mod http_input;
 mod http_journey;
 mod http_limits;
