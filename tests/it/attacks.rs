@@ -28,11 +28,12 @@ use std::collections::BTreeMap;
 
 const KEY: &str = "support.greeting";
 
-/// The served house, where dee approves too, and a program of hers writes.
+/// The served house, where dee approves too, a program writes, and rita evaluates, but not for the gate.
 fn house() -> String {
     format!(
         "{}\n[person.dee]\nalso = [\"git:Dee\"]\n[[role]]\nwho = \"person:dee\"\nrole = \"approver\"\n\
-         [[role]]\nwho = \"service:web\"\nrole = \"author\"\n[[role]]\nwho = \"person:bob\"\nrole = \"author\"\n",
+         [[role]]\nwho = \"service:web\"\nrole = \"author\"\n[[role]]\nwho = \"person:bob\"\nrole = \"author\"\n\
+         [[role]]\nwho = \"person:rita\"\nrole = \"evaluator\"\n",
         policy::SERVED
     )
 }
@@ -127,7 +128,7 @@ async fn a_verdict_counts_from_a_reporter_of_the_policy_and_by_its_threshold_alo
     served.key(KEY).await;
     let digest = served.version(KEY, "A greeting.").await;
     let path = format!("/v1/versions/{digest}/verdicts");
-    for who in ["web", "dee", "root"] {
+    for who in ["rita", "web", "dee", "root"] {
         let refused = served.post(who, &path, json!({ "gate": "accuracy", "score": 1.0 })).await;
         assert_eq!(refused.refused(), (403, "forbidden".into()), "{who}");
     }
