@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A pointer as one applied change left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
+pub struct Change {
     /// The change's place in the audit trail.
     pub moment: Moment,
     /// The applied row.
@@ -23,14 +23,14 @@ type Way = (ServedAs, BasisPoints);
 /// `history`: the pointer's applied changes, oldest first. `marks`: when the digest was quarantined (true) and lifted (false),
 /// oldest first; a quarantined baseline or safe default is no value, a quarantined digest serves on. `defaults`: the numbers of the
 /// changes that approved the digest as safe default.
-pub fn periods(digest: &Digest, history: &[Past], marks: &[(Moment, bool)], defaults: &[u64]) -> Vec<Period> {
+pub fn periods(digest: &Digest, history: &[Change], marks: &[(Moment, bool)], defaults: &[u64]) -> Vec<Period> {
     let mut fold = Fold { digest, marked: false, approved: None, now: None, before: 0, history, defaults, periods: Vec::new() };
     let mut marks = marks.iter().peekable();
-    for past in history {
-        while let Some((moment, on)) = marks.next_if(|(moment, _)| moment.seq < past.moment.seq) {
+    for change in history {
+        while let Some((moment, on)) = marks.next_if(|(moment, _)| moment.seq < change.moment.seq) {
             fold.mark(*moment, *on);
         }
-        fold.change(past);
+        fold.change(change);
     }
     for (moment, on) in marks {
         fold.mark(*moment, *on);
@@ -40,10 +40,11 @@ pub fn periods(digest: &Digest, history: &[Past], marks: &[(Moment, bool)], defa
 
 /// Whether a safe default was itself killed at a pointer, and after that approved neither there nor as safe default: a kill must not
 /// serve it. `history`, `defaults`: as for [`periods`].
-pub fn distrusted(digest: &Digest, history: &[Past], defaults: &[u64]) -> bool {
-    let concerns =
-        |past: &&Past| past.pointer.digest == *digest && matches!(past.promotion.act, Act::Kill | Act::Promote | Act::Revive);
-    let newest = history.iter().rfind(concerns).filter(|past| past.promotion.act == Act::Kill);
+pub fn distrusted(digest: &Digest, history: &[Change], defaults: &[u64]) -> bool {
+    let concerns = |change: &&Change| {
+        change.pointer.digest == *digest && matches!(change.promotion.act, Act::Kill | Act::Promote | Act::Revive)
+    };
+    let newest = history.iter().rfind(concerns).filter(|change| change.promotion.act == Act::Kill);
     newest.is_some_and(|kill| !defaults.iter().any(|default| *default > kill.moment.seq))
 }
 
@@ -51,31 +52,31 @@ struct Fold<'a> {
     digest: &'a Digest,
     marked: bool,
     approved: Option<Uuid>,
-    now: Option<&'a Past>,
+    now: Option<&'a Change>,
     /// How many changes came before the one that holds now.
     before: usize,
-    history: &'a [Past],
+    history: &'a [Change],
     defaults: &'a [u64],
     periods: Vec<Period>,
 }
 
 impl<'a> Fold<'a> {
-    fn change(&mut self, past: &'a Past) {
-        let row = &past.promotion;
+    fn change(&mut self, change: &'a Change) {
+        let row = &change.promotion;
         if matches!(row.act, Act::Promote | Act::Revive) && !is_undo(row) {
             self.approved = Some(row.promotion_id);
         } else if row.act == Act::Rollback {
             self.approved = None;
         }
-        self.before = self.history.iter().take_while(|other| other.moment.seq < past.moment.seq).count();
-        self.now = Some(past);
+        self.before = self.history.iter().take_while(|other| other.moment.seq < change.moment.seq).count();
+        self.now = Some(change);
         let began = Began {
             promotion_id: row.promotion_id,
             act: row.act,
             actor: row.applied_by.clone().unwrap_or_else(|| row.actor.clone()),
             rationale: row.rationale.clone(),
         };
-        self.turn(past.moment, Some(began));
+        self.turn(change.moment, Some(began));
     }
 
     fn mark(&mut self, moment: Moment, on: bool) {
@@ -85,8 +86,8 @@ impl<'a> Fold<'a> {
 
     /// Ends the period that runs where the digest now serves in another way, and begins the next.
     fn turn(&mut self, moment: Moment, began_by: Option<Began>) {
-        let Some(past) = self.now else { return };
-        let way = self.way(past);
+        let Some(change) = self.now else { return };
+        let way = self.way(change);
         let running = self.periods.last_mut().filter(|period| period.until.is_none());
         if running.as_ref().map(|period| (period.served_as, period.share)) == way {
             return;
@@ -96,13 +97,13 @@ impl<'a> Fold<'a> {
         }
         let Some((served_as, share)) = way else { return };
         let approved = self.approved;
-        let environment = past.pointer.environment.clone();
+        let environment = change.pointer.environment.clone();
         self.periods.push(Period { environment, served_as, share, from: moment, until: None, began_by, approved });
     }
 
-    /// How the digest serves while the pointer is as `past` left it.
-    fn way(&self, past: &Past) -> Option<Way> {
-        let (digest, pointer) = (self.digest, &past.pointer);
+    /// How the digest serves while the pointer is as `change` left it.
+    fn way(&self, change: &Change) -> Option<Way> {
+        let (digest, pointer) = (self.digest, &change.pointer);
         let marked = |other: &Digest| self.marked && other == digest;
         if pointer.killed {
             // A safe default cannot move while a pointer of its key is killed: each row since the kill names the same one.
@@ -110,7 +111,7 @@ impl<'a> Fold<'a> {
             if distrusted(digest, earlier, self.defaults) {
                 return None;
             }
-            let served = kill_serves(pointer, past.promotion.safe_default_digest, marked);
+            let served = kill_serves(pointer, change.promotion.safe_default_digest, marked);
             return (served == Some(*digest)).then_some((ServedAs::SafeDefault, BasisPoints::ALL));
         }
         if pointer.digest == *digest {

@@ -35,7 +35,7 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
     snapshot.sights = sights.map(|sight| (sight.actor.clone(), Arc::new(sight))).collect();
     let contents = contents(&mut conn).await?;
     let (keys, pointers) = (conn.key_all().await?, conn.pointer_all().await?);
-    let distrusted = conn.past_distrusted_all().await?;
+    let distrusted = conn.applied_distrusted_all().await?;
     snapshot.keys = keyed(keys, pointers, contents, distrusted);
     Ok(snapshot)
 }

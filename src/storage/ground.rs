@@ -2,8 +2,8 @@
 
 use super::db::Conn;
 use super::error::StorageError;
-use super::{approvals, fragments, past, pointers, verdicts, versions};
-use crate::model::{Actor, Approval, Digest, Environment, EnvironmentPointer, Fragment, GateVerdict, KeyId, Past, Version};
+use super::{applied, approvals, fragments, pointers, verdicts, versions};
+use crate::model::{Actor, Approval, Digest, Environment, EnvironmentPointer, Fragment, GateVerdict, KeyId, Standing, Version};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -51,7 +51,7 @@ pub struct Ground {
     /// The version that is the key's safe default.
     pub safe_default: Option<Version>,
     /// What became of `to` in the environment before.
-    pub before: Past,
+    pub before: Standing,
     /// Who owns a token of whom, of all that had a hand in it.
     pub owners: BTreeMap<Actor, Vec<Actor>>,
 }
@@ -75,7 +75,7 @@ impl Conn<'_> {
             fragments::OF_VERSION, from;
             versions::GET, safe_default;
             versions::AUTHOR_LIST, safe_default;
-            past::PAST, *key, *before, *to;
+            applied::STANDING, *key, *before, *to;
             OWNERS, *to, opener
         )?;
         let pointers = found.rows()?;

@@ -13,6 +13,7 @@
 mod batch;
 #[macro_use]
 mod db;
+mod applied;
 mod approvals;
 mod audit;
 mod codec;
@@ -27,7 +28,6 @@ mod keys;
 pub mod meta;
 mod moves;
 mod outbox;
-mod past;
 mod pointers;
 mod policy;
 mod promotions;
@@ -69,7 +69,7 @@ pub const STATEMENTS: &[&[&str]] = &[
     meta::ALL,
     moves::ALL,
     outbox::ALL,
-    past::ALL,
+    applied::ALL,
     pointers::ALL,
     policy::ALL,
     promotions::ALL,

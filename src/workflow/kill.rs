@@ -81,7 +81,7 @@ impl KillPointer {
         if self.body.issued_at.is_none() && self.body.seen_revision.is_none() {
             return Ok(());
         }
-        let revived = match work.conn.past_revived(&self.key, &self.environment).await {
+        let revived = match work.conn.applied_revived(&self.key, &self.environment).await {
             Ok(revived) => revived,
             // A row that does not read must not keep anybody from killing.
             Err(StorageError::Corrupt(_)) => return Ok(()),
@@ -117,7 +117,7 @@ impl KillPointer {
 async fn unfit_default(work: &mut Work<'_>, place: &Place) -> Result<bool, Refusal> {
     let Place { key, pointer } = place;
     let Some(digest) = key.safe_default_digest else { return Ok(true) };
-    let (distrusted, version) = work.conn.past_distrusted_version(&key.key_id, &pointer.environment, &digest).await?;
+    let (distrusted, version) = work.conn.applied_distrusted_version(&key.key_id, &pointer.environment, &digest).await?;
     match version {
         Ok(version) => Ok(distrusted || version.is_none_or(|version| version.quarantine.is_some())),
         Err(StorageError::Corrupt(_)) => Ok(true),

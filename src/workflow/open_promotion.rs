@@ -5,7 +5,7 @@ use super::facts::{Asked, Facts, gather, rule_of};
 use super::rollback::unfit;
 use super::work::{Outcome, Verb, Work, no_nul, not_blank};
 use crate::model::{
-    Action, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Past, Promotion, PromotionState, Refusal,
+    Action, BasisPoints, ConfigKey, Digest, EnvironmentPointer, EnvironmentRule, Promotion, PromotionState, Refusal, Standing,
     Subject, Version,
 };
 use crate::rules::access::Need;
@@ -157,7 +157,7 @@ async fn version_of(work: &mut Work<'_>, key: &ConfigKey, digest: &Digest, path:
 async fn wish(work: &mut Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body: &wire::OpenPromotion) -> Result<Wish, Refusal> {
     let (id, environment) = (&key.key_id, &body.environment);
     let pointer = work.conn.pointer_get(id, environment).await?;
-    let decided = work.conn.past_decided(id, environment).await?;
+    let decided = work.conn.applied_decided(id, environment).await?;
     if let Some(baseline) = &body.baseline {
         version_of(work, key, baseline, "/baseline").await?;
     }
@@ -166,13 +166,13 @@ async fn wish(work: &mut Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body
     let mut unfit = unfit(&mut work.conn, named.into_iter().chain(held).flatten()).await?;
     // What was killed here comes back by an approval of its own, not as the safe default that nobody looked at again.
     if let Some(safe) = key.safe_default_digest
-        && work.conn.past_distrusted(id, environment, &safe).await?
+        && work.conn.applied_distrusted(id, environment, &safe).await?
     {
         unfit.insert(safe);
     }
-    let past = match &body.baseline {
-        Some(baseline) => work.conn.past_of(id, environment, baseline).await?,
-        None => Past::default(),
+    let standing = match &body.baseline {
+        Some(baseline) => work.conn.applied_standing(id, environment, baseline).await?,
+        None => Standing::default(),
     };
     let running = pointer.as_ref().and_then(|pointer| promotion::running(pointer, decided)).map(|row| row.promotion_id);
     promotion::open(&Opening {
@@ -182,7 +182,7 @@ async fn wish(work: &mut Work<'_>, key: &ConfigKey, rule: &EnvironmentRule, body
         pointer: pointer.as_ref(),
         running,
         unfit: &|digest| unfit.contains(digest),
-        proven: proven(past),
+        proven: proven(standing),
         to: body.to_digest,
         revive: body.revive,
         percent: body.percent,

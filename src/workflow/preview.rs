@@ -43,7 +43,7 @@ pub async fn preview(registry: &Registry, conn: &mut Conn<'_>, key: ConfigKey, a
     let named = [before.as_ref().and_then(|p| p.baseline_digest), after.baseline_digest, key.safe_default_digest];
     let unfit = unfit(conn, named.into_iter().flatten()).await?;
     let distrusted = match key.safe_default_digest {
-        Some(safe) => conn.past_distrusted(&key.key_id, &ask.environment, &safe).await?,
+        Some(safe) => conn.applied_distrusted(&key.key_id, &ask.environment, &safe).await?,
         None => false,
     };
     let reach = reach(registry, &key, &ask.environment);

@@ -66,7 +66,7 @@ impl RenewPromotion {
         // A rollout that the old one named is still named by its renewal, as long as it runs.
         let running = match old.supersedes {
             Some(named) => {
-                let decided = work.conn.past_decided(&old.key_id, &old.environment).await?;
+                let decided = work.conn.applied_decided(&old.key_id, &old.environment).await?;
                 decided.map(|row| row.promotion_id).filter(|id| *id == named)
             }
             None => None,

@@ -58,8 +58,8 @@ impl Verb for RollbackPointer {
 pub(super) async fn target(conn: &mut Conn<'_>, pointer: &EnvironmentPointer, named: Option<Digest>) -> Result<Digest, Refusal> {
     let EnvironmentPointer { key_id, environment, digest: current, .. } = pointer;
     match named {
-        Some(named) => rollback_named(current, named, conn.past_of(key_id, environment, &named).await?),
-        None => rollback_walked(conn.past_back(key_id, environment, current).await?),
+        Some(named) => rollback_named(current, named, conn.applied_standing(key_id, environment, &named).await?),
+        None => rollback_walked(conn.applied_back(key_id, environment, current).await?),
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) async fn facts(
     key: &ConfigKey,
     pointer: &EnvironmentPointer,
 ) -> Result<Facts, Refusal> {
-    let running = promotion::running(pointer, conn.past_decided(&key.key_id, &pointer.environment).await?);
+    let running = promotion::running(pointer, conn.applied_decided(&key.key_id, &pointer.environment).await?);
     let to = conn.version_get(&pointer.digest).await?.ok_or_else(Refusal::not_found)?;
     let (key, environment) = (key.clone(), pointer.environment.clone());
     gather(conn, policy, now, Asked { door: Door::Step, key, environment, to, promotion: running }).await

@@ -35,7 +35,7 @@ impl Verb for UndoKill {
             return Err(Refusal::new(Code::Forbidden, format!("only {by}, who killed it, can take the kill back"))
                 .hint("a revive, approved as the policy asks, brings it back"));
         }
-        let settled = work.conn.past_settled(&self.key, &self.environment).await?;
+        let settled = work.conn.applied_settled(&self.key, &self.environment).await?;
         let after = promotion::undone(&place.pointer, settled, work.at);
         let done = AtOnce { act: Act::Revive, to: Some(after.digest), share: after.rollout_pct, rationale: &self.body.rationale };
         let mut row = moving::row(work, &place, &done, &after);

@@ -267,13 +267,13 @@ pub async fn pointer(
     let key = conn.key_get(&pointer.key_id).await?.ok_or_else(Refusal::not_found)?;
     let (id, environment) = (&key.key_id, &pointer.environment);
     let last = conn.promotion_last_applied(id, environment).await?;
-    let decided = conn.past_decided(id, environment).await?;
+    let decided = conn.applied_decided(id, environment).await?;
     let rule = policy::rule(snapshot.policy(), id, environment);
     let safe = match key.safe_default_digest {
-        Some(safe) if conn.past_distrusted(id, environment, &safe).await? => None,
+        Some(safe) if conn.applied_distrusted(id, environment, &safe).await? => None,
         safe => safe,
     };
-    let back = if pointer.killed { None } else { conn.past_back(id, environment, &pointer.digest).await? };
+    let back = if pointer.killed { None } else { conn.applied_back(id, environment, &pointer.digest).await? };
     Ok(PointerView {
         unit_type: key.unit_type,
         safe_default_digest: safe,

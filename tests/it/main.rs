@@ -8,6 +8,7 @@
 )]
 #![allow(clippy::duration_suboptimal_units, clippy::zombie_processes, reason = "a failing test ends the process anyway")]
 
+mod applied;
 mod architecture;
 mod attacks;
 mod backups;
@@ -43,7 +44,6 @@ mod metrics;
 mod ofrep;
 mod oidc;
 mod openapi;
-mod past;
 mod power_cut;
 mod proofs;
 mod prose;

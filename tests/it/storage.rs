@@ -424,7 +424,7 @@ fn what_was_applied_is_kept_in_the_order_of_the_chain() {
         read(&place.db, async |c| {
             let last = c.promotion_last_applied(&name, &place_name).await.unwrap().unwrap();
             assert_eq!(last.act, Act::Kill);
-            let decided = c.past_decided(&name, &place_name).await.unwrap().unwrap();
+            let decided = c.applied_decided(&name, &place_name).await.unwrap().unwrap();
             assert_eq!(decided.promotion_id, numbered(6));
             assert_eq!(c.promotion_owed(None, 10).await.unwrap().len(), 1);
         })

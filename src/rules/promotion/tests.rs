@@ -1,7 +1,7 @@
 //! Wishes, pointers after each act, rollbacks and kills, as tables.
 
 use super::*;
-use crate::model::{Actor, KillReason, Past, PromotionState, UnitType};
+use crate::model::{Actor, KillReason, PromotionState, Standing, UnitType};
 
 fn d(letter: char) -> Digest {
     Digest([u8::try_from(letter).unwrap(); 32])
@@ -106,15 +106,19 @@ fn row(revision: usize, word: &str) -> Promotion {
 
 #[test]
 fn a_named_target_of_a_rollback_must_have_served_everybody_and_not_been_killed() {
-    let good = Past { reached_all: true, ..Past::default() };
-    for (named, past, want) in [
+    let good = Standing { reached_all: true, ..Standing::default() };
+    for (named, standing, want) in [
         ('A', good, Ok('A')),
-        ('A', Past { rolled_away: true, ..good }, Ok('A')),
-        ('A', Past { killed_away: true, ..good }, Err(Code::WrongState)),
-        ('A', Past::default(), Err(Code::NoHistory)),
+        ('A', Standing { rolled_away: true, ..good }, Ok('A')),
+        ('A', Standing { killed_away: true, ..good }, Err(Code::WrongState)),
+        ('A', Standing::default(), Err(Code::NoHistory)),
         ('B', good, Err(Code::NoChange)),
     ] {
-        assert_eq!(rollback_named(&d('B'), d(named), past).map_err(|refusal| refusal.code), want.map(d), "{named} {past:?}");
+        assert_eq!(
+            rollback_named(&d('B'), d(named), standing).map_err(|refusal| refusal.code),
+            want.map(d),
+            "{named} {standing:?}"
+        );
     }
     assert_eq!(rollback_walked(Some(d('A'))).unwrap(), d('A'));
     assert_eq!(rollback_walked(None).unwrap_err().code, Code::NoHistory);
@@ -122,9 +126,9 @@ fn a_named_target_of_a_rollback_must_have_served_everybody_and_not_been_killed()
 
 #[test]
 fn a_baseline_is_proven_by_having_served_everybody_and_stayed_good() {
-    let good = Past { reached_all: true, ..Past::default() };
+    let good = Standing { reached_all: true, ..Standing::default() };
     assert!(proven(good));
-    for bad in [Past::default(), Past { rolled_away: true, ..good }, Past { killed_away: true, ..good }] {
+    for bad in [Standing::default(), Standing { rolled_away: true, ..good }, Standing { killed_away: true, ..good }] {
         assert!(!proven(bad), "{bad:?}");
     }
 }

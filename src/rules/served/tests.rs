@@ -18,7 +18,7 @@ fn moment(seq: u64) -> Moment {
 /// One change: number, act, digest, percent, baseline, killed.
 type Row = (u64, Act, char, f64, Option<char>, bool);
 
-fn past((seq, act, digest, percent, baseline, killed): Row) -> Past {
+fn change((seq, act, digest, percent, baseline, killed): Row) -> Change {
     let pointer = EnvironmentPointer {
         key_id: "support.greeting".parse().unwrap(),
         environment: "production".parse().unwrap(),
@@ -67,12 +67,12 @@ fn past((seq, act, digest, percent, baseline, killed): Row) -> Past {
         break_glass: false,
         missed: false,
     };
-    Past { moment: moment(seq), promotion, pointer }
+    Change { moment: moment(seq), promotion, pointer }
 }
 
 /// As `digest 5% #3-#5 by 3 under 3`.
 fn told(digest: char, rows: &[Row], marks: &[(u64, bool)]) -> Vec<String> {
-    let history: Vec<Past> = rows.iter().copied().map(past).collect();
+    let history: Vec<Change> = rows.iter().copied().map(change).collect();
     let marks: Vec<_> = marks.iter().map(|(seq, on)| (moment(*seq), *on)).collect();
     let number = |id: Uuid| id.as_u128().to_string();
     let told = |p: &Period| {
@@ -126,7 +126,7 @@ fn a_safe_default_that_was_killed_serves_no_kill_until_it_is_approved_again() {
         (5, Act::Kill, 'B', 100.0, None, true),
     ];
     assert_eq!(told('S', &rows, &[]), ["digest 100% #1-#2 by 1 under 1"]);
-    let history: Vec<Past> = rows.iter().copied().map(past).collect();
+    let history: Vec<Change> = rows.iter().copied().map(change).collect();
     let again = periods(&d('S'), &history, &[], &[4]);
     assert_eq!(again.last().map(|period| (period.served_as, period.from.seq)), Some((ServedAs::SafeDefault, 5)));
     for (upto, defaults, distrusts) in [(1, &[][..], false), (2, &[], true), (4, &[], true), (4, &[4], false), (4, &[1], true)] {

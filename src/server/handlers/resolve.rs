@@ -12,7 +12,7 @@ use crate::server::middleware::internal;
 use crate::server::respond::{Answer, json, shown};
 use crate::snapshot::{Freshness, servable};
 use crate::wire::pointers::{AsOf, Resolve, ResolvedAsOf};
-use crate::workflow::{Registry, past};
+use crate::workflow::{Registry, served};
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub async fn as_of(
     let AsOf { seq, time, unit } = ask;
     let mut sight = Sight::begin(&registry, caller).await?;
     let key = sight.key(&id).await?;
-    let moment = past::moment(&mut sight.conn(), seq, time).await?;
-    let then = past::as_of(&mut sight.conn(), key, &environment, moment).await?.ok_or_else(Refusal::not_found)?;
+    let moment = served::moment(&mut sight.conn(), seq, time).await?;
+    let then = served::as_of(&mut sight.conn(), key, &environment, moment).await?.ok_or_else(Refusal::not_found)?;
     let unit_hash = unit.map(|unit| unit_hash(&sight.snapshot.pepper().0, then.key.unit_type, &unit)).transpose()?;
     let chosen = rules::resolution::resolve(&Facts {
         key: &then.key,

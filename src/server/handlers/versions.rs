@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::wire::keys::{GateSign, Selector, VersionRow};
 use crate::wire::versions::{self, CreateVersion, Reason, Submit, VersionView};
 use crate::workflow::{
-    DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion, past,
+    DiscardVersion, LiftVersion, QuarantineVersion, RecordRead, RecordVerdict, Registry, SaveVersion, SubmitVersion, served,
 };
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -94,7 +94,7 @@ pub async fn served(State(registry): State<Arc<Registry>>, caller: Caller, names
     let digest: Digest = names.get("digest")?;
     let mut sight = Sight::begin(&registry, caller).await?;
     let version = sight.version(&digest).await?;
-    Ok(shown(&past::served(&mut sight.conn(), version).await?))
+    Ok(shown(&served::served(&mut sight.conn(), version).await?))
 }
 
 /// GET /v1/keys/{key}/versions/{selector}

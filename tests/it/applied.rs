@@ -3,7 +3,7 @@
 use super::support::engines::{Place, on_each_engine};
 use super::support::rows::{append, environment, key, key_id, numbered, pointer, promotion, raw, read, version, write};
 use countersign::model::{
-    Act, Action, BasisPoints, Digest, Environment, KeyId, KillReason, Past, Promotion, PromotionState, Timestamp,
+    Act, Action, BasisPoints, Digest, Environment, KeyId, KillReason, Promotion, PromotionState, Standing, Timestamp,
 };
 use countersign::rules::promotion::outdated_kill;
 use proptest::prelude::*;
@@ -31,12 +31,12 @@ impl Whole {
     fn last(&self, found: impl Fn(&Promotion) -> bool) -> Option<usize> {
         self.0.iter().rposition(found)
     }
-    fn past(&self, digest: Digest) -> Past {
+    fn standing(&self, digest: Digest) -> Standing {
         let to = |row: &Promotion| row.to_digest == Some(digest);
         let from = |row: &Promotion| row.from_digest == Some(digest);
         let killed = self.last(|row| row.act == Act::Kill && from(row));
         let back = self.last(|row| matches!(row.act, Act::Promote | Act::Revive) && to(row));
-        Past {
+        Standing {
             reached_all: self.0.iter().any(|row| Self::serves_all(row) && to(row)),
             rolled_away: self.0.iter().any(|row| row.act == Act::Rollback && from(row)),
             killed_away: killed > back,
@@ -47,8 +47,8 @@ impl Whole {
         let before = &self.0[..first.unwrap_or(0)];
         let served = before.iter().rev().filter(|row| Self::serves_all(row)).filter_map(|row| row.to_digest);
         let good = |digest: &Digest| {
-            let past = self.past(*digest);
-            *digest != current && !unfit.contains(digest) && !past.rolled_away && !past.killed_away
+            let standing = self.standing(*digest);
+            *digest != current && !unfit.contains(digest) && !standing.rolled_away && !standing.killed_away
         };
         served.into_iter().find(good)
     }
@@ -156,7 +156,8 @@ impl<'p> Told<'p> {
 
     async fn back(&self, current: char) -> Option<char> {
         let current = self.digest(&current.to_string());
-        let found = read(&self.place.db, async |c| c.past_back(&self.key, &environment("prod"), &current).await.unwrap()).await;
+        let found =
+            read(&self.place.db, async |c| c.applied_back(&self.key, &environment("prod"), &current).await.unwrap()).await;
         found.map(|digest| "ABCD".chars().nth(self.digests.iter().position(|known| *known == digest).unwrap()).unwrap())
     }
 
@@ -167,18 +168,18 @@ impl<'p> Told<'p> {
         let prod = environment("prod");
         read(&self.place.db, async |c| {
             for digest in &self.digests {
-                let past = whole.past(*digest);
-                assert_eq!(c.past_of(&self.key, &prod, digest).await.unwrap(), past, "{said}");
-                assert_eq!(c.past_back(&self.key, &prod, digest).await.unwrap(), whole.back(*digest, unfit), "{said}");
+                let standing = whole.standing(*digest);
+                assert_eq!(c.applied_standing(&self.key, &prod, digest).await.unwrap(), standing, "{said}");
+                assert_eq!(c.applied_back(&self.key, &prod, digest).await.unwrap(), whole.back(*digest, unfit), "{said}");
                 let seq = |found: Option<usize>, whole: &Whole| found.map(|at| whole.0[at].applied_at.unwrap());
                 let killed = seq(whole.last(|row| row.act == Act::Kill && row.from_digest == Some(*digest)), &whole);
                 let safe = seq(approved.last(|row| row.to_digest == Some(*digest)), &approved);
-                let distrusted = past.killed_away && killed > safe;
-                assert_eq!(c.past_distrusted(&self.key, &prod, digest).await.unwrap(), distrusted, "{said}");
+                let distrusted = standing.killed_away && killed > safe;
+                assert_eq!(c.applied_distrusted(&self.key, &prod, digest).await.unwrap(), distrusted, "{said}");
             }
-            let decided = c.past_decided(&self.key, &prod).await.unwrap();
+            let decided = c.applied_decided(&self.key, &prod).await.unwrap();
             assert_eq!(decided.as_ref(), whole.decided(), "{said}");
-            let revived = c.past_revived(&self.key, &prod).await.unwrap();
+            let revived = c.applied_revived(&self.key, &prod).await.unwrap();
             for at in 0..=i64::try_from(whole.0.len()).unwrap() {
                 for (issued, seen) in [(None, Some(at)), (Some(Timestamp(10 * at)), None), (None, None)] {
                     assert_eq!(outdated_kill(revived.clone(), issued, seen).as_ref(), whole.outdated(issued, seen), "{said}");
@@ -186,12 +187,12 @@ impl<'p> Told<'p> {
             }
             if whole.0.last().is_some_and(|row| row.act == Act::Kill) {
                 let kill = whole.0.last().unwrap().pointer_revision;
-                assert_eq!(c.past_settled(&self.key, &prod).await.unwrap(), whole.changed_at(kill - 1), "{said}");
+                assert_eq!(c.applied_settled(&self.key, &prod).await.unwrap(), whole.changed_at(kill - 1), "{said}");
             }
-            let listed: Vec<(KeyId, Environment)> = c.past_distrusted_all().await.unwrap();
+            let listed: Vec<(KeyId, Environment)> = c.applied_distrusted_all().await.unwrap();
             let newest = approved.0.last().and_then(|row| row.to_digest);
             let expected = match newest {
-                Some(safe) => c.past_distrusted(&self.key, &prod, &safe).await.unwrap(),
+                Some(safe) => c.applied_distrusted(&self.key, &prod, &safe).await.unwrap(),
                 None => false,
             };
             assert_eq!(listed.contains(&(self.key.clone(), prod.clone())), expected, "{said}");

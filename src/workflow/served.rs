@@ -4,7 +4,7 @@ use crate::model::{
     Action, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Moment, Refusal, Subject, Timestamp, Version,
 };
 use crate::rules::promotion::is_undo;
-use crate::rules::served::{Past, distrusted, periods};
+use crate::rules::served::{Change, distrusted, periods};
 use crate::storage::{AuditFilter, Conn, Direction, MoveRow, StorageError};
 use crate::wire::versions::{Approved, Served};
 
@@ -67,7 +67,7 @@ pub async fn as_of(
     let distrusted = match safe.and_then(|row| row.promotion.to_digest.map(|digest| (digest, row.seq))) {
         Some((digest, approved)) => {
             let mut history = history(conn, &key.key_id, environment).await?;
-            history.retain(|past| past.moment.seq <= as_of.seq);
+            history.retain(|change| change.moment.seq <= as_of.seq);
             distrusted(&digest, &history, &[approved])
         }
         None => false,
@@ -93,9 +93,9 @@ pub async fn served(conn: &mut Conn<'_>, version: Version) -> Result<Served, Ref
     for pointer in conn.pointer_by_key(&version.key_id).await? {
         let history = history(conn, &version.key_id, &pointer.environment).await?;
         let found = periods(&version.digest, &history, &marks, &defaults);
-        for past in history.iter().filter(|past| !is_undo(&past.promotion)) {
-            if found.iter().any(|period| period.approved == Some(past.promotion.promotion_id)) {
-                approved.push(past.promotion.clone());
+        for change in history.iter().filter(|change| !is_undo(&change.promotion)) {
+            if found.iter().any(|period| period.approved == Some(change.promotion.promotion_id)) {
+                approved.push(change.promotion.clone());
             }
         }
         all.extend(found);
@@ -122,7 +122,7 @@ async fn defaults(conn: &mut Conn<'_>, version: &Version) -> Result<Vec<u64>, St
     }
 }
 
-async fn history(conn: &mut Conn<'_>, key: &KeyId, environment: &Environment) -> Result<Vec<Past>, Refusal> {
+async fn history(conn: &mut Conn<'_>, key: &KeyId, environment: &Environment) -> Result<Vec<Change>, Refusal> {
     let (mut history, mut after) = (Vec::new(), 0);
     loop {
         let found = conn.move_after(key, environment, after, CHUNK).await?;
@@ -130,7 +130,7 @@ async fn history(conn: &mut Conn<'_>, key: &KeyId, environment: &Environment) ->
         after = last.seq;
         for row in found {
             let pointer = pointer(&row)?.clone();
-            history.push(Past { moment: Moment { seq: row.seq, at: pointer.updated_at }, promotion: row.promotion, pointer });
+            history.push(Change { moment: Moment { seq: row.seq, at: pointer.updated_at }, promotion: row.promotion, pointer });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What the applied promotions of one pointer say of one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Past {
+pub struct Standing {
     /// It came to serve everybody: at 100 % by a promote, step, rollback or revive. A kill taken back does not count.
     pub reached_all: bool,
     /// A rollback left it.

@@ -6,7 +6,7 @@ use super::codec::Id;
 use super::db::Conn;
 use super::error::StorageError;
 use super::versions;
-use crate::model::{Digest, Environment, KeyId, Past, Promotion, Timestamp, Version};
+use crate::model::{Digest, Environment, KeyId, Promotion, Standing, Timestamp, Version};
 
 /// The promote, revive or rollback that was applied last; kills that were taken back are looked through.
 const DECIDED: &str = "SELECT p.promotion_id FROM promotion p WHERE p.key_id = $1 AND p.environment = $2 AND p.applied_seq = \
@@ -73,7 +73,7 @@ macro_rules! whole {
     };
 }
 
-pub(super) const PAST: &str = concat!(
+pub(super) const STANDING: &str = concat!(
     "SELECT EXISTS (SELECT 1 FROM promotion f WHERE f.key_id = $1 AND f.environment = $2 AND f.to_digest = $3 \
      AND f.applied_seq IS NOT NULL AND ",
     whole!("f"),
@@ -124,9 +124,9 @@ const DISTRUSTED_ALL: &str = concat!(
     back!("p.key_id", "'@safe-default'", "p.from_digest")
 );
 
-pub(super) const ALL: &[&str] = &[DECIDED, REVIVED, SETTLED, PAST, BACK, DISTRUSTED, DISTRUSTED_ALL];
+pub(super) const ALL: &[&str] = &[DECIDED, REVIVED, SETTLED, STANDING, BACK, DISTRUSTED, DISTRUSTED_ALL];
 
-decode!(Past, r => Ok(Self {
+decode!(Standing, r => Ok(Self {
     reached_all: r.try_get("reached_all")?,
     rolled_away: r.try_get("rolled_away")?,
     killed_away: r.try_get("killed_away")?,
@@ -135,32 +135,37 @@ decode!(Past, r => Ok(Self {
 impl Conn<'_> {
     /// The promote, revive or rollback that was applied to a pointer last: what decides which rollout runs. A kill that was taken
     /// back is looked through.
-    pub async fn past_decided(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Promotion>, StorageError> {
+    pub async fn applied_decided(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Promotion>, StorageError> {
         let found: Option<(Id,)> = row!(self, DECIDED, key, environment)?;
         self.named(found).await
     }
 
     /// The revive, or kill taken back, that was applied to a pointer last.
-    pub async fn past_revived(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Promotion>, StorageError> {
+    pub async fn applied_revived(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Promotion>, StorageError> {
         let found: Option<(Id,)> = row!(self, REVIVED, key, environment)?;
         self.named(found).await
     }
 
     /// When a pointer was last changed by anything but a kill or its taking back.
-    pub async fn past_settled(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Timestamp>, StorageError> {
+    pub async fn applied_settled(&mut self, key: &KeyId, environment: &Environment) -> Result<Option<Timestamp>, StorageError> {
         let found: Option<(Timestamp,)> = row!(self, SETTLED, key, environment)?;
         Ok(found.map(|(at,)| at))
     }
 
     /// What became of a digest at a pointer.
-    pub async fn past_of(&mut self, key: &KeyId, environment: &Environment, digest: &Digest) -> Result<Past, StorageError> {
-        let found: Option<Past> = row!(self, PAST, key, environment, digest)?;
+    pub async fn applied_standing(
+        &mut self,
+        key: &KeyId,
+        environment: &Environment,
+        digest: &Digest,
+    ) -> Result<Standing, StorageError> {
+        let found: Option<Standing> = row!(self, STANDING, key, environment, digest)?;
         Ok(found.unwrap_or_default())
     }
 
     /// Where a rollback from `current` goes by itself: to the newest digest that everybody got before `current` was first applied,
     /// past those that were rolled away or killed, are quarantined or discarded.
-    pub async fn past_back(
+    pub async fn applied_back(
         &mut self,
         key: &KeyId,
         environment: &Environment,
@@ -172,7 +177,7 @@ impl Conn<'_> {
 
     /// Whether the safe default `digest` was itself killed at a pointer, and has been approved neither there nor as safe default
     /// since: a kill must not serve it.
-    pub async fn past_distrusted(
+    pub async fn applied_distrusted(
         &mut self,
         key: &KeyId,
         environment: &Environment,
@@ -186,7 +191,7 @@ impl Conn<'_> {
     ///
     /// # Errors
     /// The database is away.
-    pub async fn past_distrusted_version(
+    pub async fn applied_distrusted_version(
         &mut self,
         key: &KeyId,
         environment: &Environment,
@@ -203,7 +208,7 @@ impl Conn<'_> {
     }
 
     /// The pointers whose key's safe default is distrusted there.
-    pub async fn past_distrusted_all(&mut self) -> Result<Vec<(KeyId, Environment)>, StorageError> {
+    pub async fn applied_distrusted_all(&mut self) -> Result<Vec<(KeyId, Environment)>, StorageError> {
         rows!(self, DISTRUSTED_ALL)
     }
 
