@@ -317,7 +317,7 @@ mod tests {
         at.iter()
             .map(|seq| {
                 let head = of(&events[seq - 1]);
-                (head.seq, Checkpoint { registry: events[0].event_id, head, bundle: None })
+                (head.seq, Checkpoint { registry: events[0].event_id, head, bundle: None, mirror: None })
             })
             .collect()
     }

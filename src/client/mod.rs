@@ -8,6 +8,7 @@ mod check;
 mod error;
 mod fragments;
 mod keys;
+mod mirror;
 mod oidc;
 mod pages;
 mod patrol;

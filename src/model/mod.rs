@@ -11,6 +11,7 @@ pub mod fragment;
 pub mod gate_verdict;
 pub mod ids;
 pub mod key;
+pub mod mirror;
 pub mod oidc;
 pub mod pointer;
 pub mod policy;

@@ -3,8 +3,9 @@
 use super::canonical::{content_digest, digest_of, fragment_digest};
 use super::checkpoint::Checkpoint;
 use super::note::PublicKey;
-use crate::model::bundle::{BUNDLE_FORMAT, Bundle, SignedBundle};
+use crate::model::bundle::{BUNDLE_FORMAT, Bundle, BundledFragment, SignedBundle};
 use crate::model::{Content, Digest};
+use std::collections::BTreeMap;
 
 /// The digest of a bundle: SHA-256 of its canonical JSON.
 pub fn digest(bundle: &Bundle) -> Digest {
@@ -47,14 +48,15 @@ fn contents(bundle: &Bundle) -> Result<(), String> {
         if computed != *digest {
             return Err(format!("the content of {digest} hashes to {computed}"));
         }
-        fragments(bundle, content)?;
+        fragments(&bundle.fragments, content)?;
     }
     Ok(())
 }
 
-fn fragments(bundle: &Bundle, content: &Content) -> Result<(), String> {
+/// The fragments that a content pins are there, each under its own digest.
+pub(super) fn fragments(held: &BTreeMap<Digest, BundledFragment>, content: &Content) -> Result<(), String> {
     for (name, pinned) in &content.fragments {
-        let fragment = bundle.fragments.get(pinned).ok_or_else(|| format!("the fragment {name} at {pinned} is missing"))?;
+        let fragment = held.get(pinned).ok_or_else(|| format!("the fragment {name} at {pinned} is missing"))?;
         let computed = fragment_digest(&fragment.name, &fragment.body);
         if fragment.name != *name || computed != *pinned {
             return Err(format!("the fragment {name} hashes to {computed}, not to {pinned}"));
@@ -66,11 +68,10 @@ fn fragments(bundle: &Bundle, content: &Content) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::bundle::{BundledFragment, BundledKey};
+    use crate::model::bundle::BundledKey;
     use crate::model::{ChainHead, Environment, Format, ResolutionReason, Timestamp, UnitType};
     use crate::rules::checkpoint::origin;
     use crate::rules::note::Signer;
-    use std::collections::BTreeMap;
 
     const REGISTRY: Digest = Digest([4; 32]);
 
@@ -112,7 +113,7 @@ mod tests {
         let signer = Signer::new(&[seed; 32]);
         let head = ChainHead { seq: 412, event_id: Digest([9; 32]), at: Timestamp(0) };
         let digest = digest(&bundle);
-        let checkpoint = Checkpoint { registry: REGISTRY, head, bundle: Some((bundle.environment.clone(), digest)) };
+        let checkpoint = Checkpoint { registry: REGISTRY, head, bundle: Some((bundle.environment.clone(), digest)), mirror: None };
         let checkpoint = checkpoint.sign(&signer);
         SignedBundle { bundle, digest, checkpoint, key: signer.public(&origin(&REGISTRY)).to_string() }
     }

@@ -10,6 +10,7 @@
 //! <base64 of the 32 bytes of event #412's event_id>
 //! at 2026-11-30T12:00:00.000000Z
 //! bundle production sha256:…          (only where a bundle is signed with it)
+//! mirror sha256:…                     (only where a relay's mirror is)
 //! ```
 
 use super::chain::Break;
@@ -27,6 +28,8 @@ pub struct Checkpoint {
     pub head: ChainHead,
     /// What is signed together with it: the environment and the digest of its bundle.
     pub bundle: Option<(Environment, Digest)>,
+    /// The digest of a relay's mirror that is signed together with it.
+    pub mirror: Option<Digest>,
 }
 
 /// Under which name a registry signs.
@@ -42,10 +45,11 @@ pub fn registry_of(origin: &str) -> Option<Digest> {
 impl Checkpoint {
     /// The text that is signed.
     fn text(&self) -> String {
-        let Self { registry, head, bundle } = self;
+        let Self { registry, head, bundle, mirror } = self;
         let root = STANDARD.encode(head.event_id.0);
         let bundle = bundle.as_ref().map(|(environment, digest)| format!("bundle {environment} {digest}\n")).unwrap_or_default();
-        format!("{}\n{}\n{root}\nat {}\n{bundle}", origin(registry), head.seq, head.at)
+        let mirror = mirror.as_ref().map(|digest| format!("mirror {digest}\n")).unwrap_or_default();
+        format!("{}\n{}\n{root}\nat {}\n{bundle}{mirror}", origin(registry), head.seq, head.at)
     }
 
     /// The signed note.
@@ -69,14 +73,18 @@ impl Checkpoint {
         let seq = lines.next()?.parse().ok()?;
         let event_id = Digest(STANDARD.decode(lines.next()?).ok()?.try_into().ok()?);
         let at = lines.next()?.strip_prefix("at ")?.parse().ok()?;
-        let bundle = match lines.next() {
-            Some(line) => {
-                let (environment, digest) = line.strip_prefix("bundle ")?.split_once(' ')?;
-                Some((environment.parse().ok()?, digest.parse().ok()?))
+        let (mut bundle, mut mirror) = (None, None);
+        for line in lines {
+            match line.split_once(' ')? {
+                ("bundle", named) => {
+                    let (environment, digest) = named.split_once(' ')?;
+                    bundle = Some((environment.parse().ok()?, digest.parse().ok()?));
+                }
+                ("mirror", digest) => mirror = Some(digest.parse().ok()?),
+                _ => return None,
             }
-            None => None,
-        };
-        Some(Self { registry, head: ChainHead { seq, event_id, at }, bundle })
+        }
+        Some(Self { registry, head: ChainHead { seq, event_id, at }, bundle, mirror })
     }
 
     /// Compares a verified event with the checkpoint.
@@ -106,7 +114,7 @@ mod tests {
 
     fn checkpoint() -> Checkpoint {
         let head = ChainHead { seq: 412, event_id: Digest([9; 32]), at: Timestamp(1_000_000) };
-        Checkpoint { registry: Digest([4; 32]), head, bundle: None }
+        Checkpoint { registry: Digest([4; 32]), head, bundle: None, mirror: None }
     }
 
     #[test]
@@ -122,6 +130,8 @@ mod tests {
         let bundle = Some(("production".parse().unwrap(), Digest([3; 32])));
         let with = Checkpoint { bundle, ..checkpoint() };
         assert_eq!(Checkpoint::open(&with.sign(&signer), &key), Ok(with));
+        let mirror = Checkpoint { mirror: Some(Digest([3; 32])), ..checkpoint() };
+        assert_eq!(Checkpoint::open(&mirror.sign(&signer), &key), Ok(mirror));
     }
 
     #[test]
@@ -132,6 +142,8 @@ mod tests {
         let text = checkpoint().text();
         for odd in [
             format!("{text}more\n"),
+            format!("{text}more of it\n"),
+            format!("{text}mirror {}\nmirror {}\n", Digest([3; 32]), Digest([3; 32])),
             text.replace("412", "0412"),
             text.replace("412", "+412"),
             text.replace(&name, &origin(&Digest([5; 32]))),

@@ -10,6 +10,7 @@ pub mod content;
 pub mod freeze;
 pub mod hidden;
 pub mod jwt;
+pub mod mirror;
 pub mod net;
 pub mod note;
 pub mod notice;

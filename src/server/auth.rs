@@ -4,6 +4,8 @@
 use super::App;
 use super::accept::Peer;
 use super::error::Rejection;
+use super::limits::Limits;
+use super::reading::Reading;
 use super::router::{self, Access};
 use crate::model::{Code, Refusal, Scope, Timestamp};
 use crate::rules::access::{self, Caller, Login, Need, allowed};
@@ -24,12 +26,21 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Lets a request through to its handler when the route's row of the access table allows it. A route without a row is
 /// closed.
-pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    enter(request, next, async |row, headers, peer| pass(&app, row, headers, peer).await).await
+}
+
+/// Lets a request through to its handler where `pass` says so of the route's row.
+pub async fn enter(
+    mut request: Request,
+    next: Next,
+    pass: impl AsyncFnOnce(Option<Access>, &HeaderMap, Option<Peer>) -> Result<Option<Caller>, Shut>,
+) -> Response {
     let template = request.extensions().get::<MatchedPath>().cloned();
     let template = template.as_ref().map_or("", MatchedPath::as_str);
     let peer = request.extensions().get::<Peer>().copied();
     let row = router::access(request.method(), template);
-    match pass(&app, row, request.headers(), peer).await {
+    match pass(row, request.headers(), peer).await {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -47,9 +58,14 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
 }
 
 /// Why a request does not reach its handler.
-enum Shut {
+pub enum Shut {
+    /// It is not allowed.
     Refused(Refusal),
-    TooMany { seconds: u64 },
+    /// Not now.
+    TooMany {
+        /// When to ask again.
+        seconds: u64,
+    },
 }
 
 impl From<Refusal> for Shut {
@@ -82,6 +98,33 @@ async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<
         app.limits.request(&caller, now).map_err(too_many)?;
     }
     admit(&app.registry.snapshot.get(), &caller, row)?;
+    Ok(Some(caller))
+}
+
+/// Who asks a relay: somebody with a token of the registry that its state holds.
+pub fn pass_by_token(
+    reading: &Reading,
+    limits: &Limits,
+    row: Option<Access>,
+    headers: &HeaderMap,
+    peer: Option<Peer>,
+) -> Result<Option<Caller>, Shut> {
+    let row = row.ok_or_else(Refusal::not_found)?;
+    if matches!(row, Access::Open | Access::Ticket) {
+        return Ok(None);
+    }
+    let (snapshot, now) = (reading.snapshot.get(), reading.clock.now());
+    let foreign = matches!(row, Access::Foreign(_));
+    let proved = if foreign { authenticate_foreign(headers, &snapshot, now) } else { authenticate(headers, &snapshot, now) };
+    let caller = match proved {
+        Ok(caller) => caller,
+        Err(refusal) => {
+            let guess = peer.map_or(Ok(()), |Peer(address)| limits.failure(address, now));
+            guess.map_err(|seconds| Shut::TooMany { seconds })?;
+            return Err(refusal.into());
+        }
+    };
+    admit(&snapshot, &caller, row)?;
     Ok(Some(caller))
 }
 

@@ -1,9 +1,9 @@
 //! What lies around every route: request id, log line, time limit, caught panics, conditional reads.
 
-use super::App;
 use super::apart::apart_if;
 use super::cors;
 use super::error::Rejection;
+use super::reading::Reading;
 use crate::model::{Code, Refusal};
 use crate::rules::canonical;
 use crate::wire::paths::template;
@@ -27,14 +27,14 @@ const WORTH_A_THREAD: usize = 1 << 20;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Lays everything around a router, in one layer: each layer costs every request a clone of its route and a box.
-pub fn around(router: Router<App>, app: &App) -> Router<App> {
-    router.layer((from_fn_with_state(Arc::new(app.clone()), answered), CatchPanicLayer::custom(caught)))
+pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>, reading: &Arc<Reading>) -> Router<S> {
+    router.layer((from_fn_with_state(reading.clone(), answered), CatchPanicLayer::custom(caught)))
 }
 
 /// Gives each request an id and a log line (no query, no body, no names, no token), and holds it to its time.
-async fn answered(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let id = hex::encode(app.registry.clock.bytes::<16>());
-    let origins = &app.outside.origins;
+async fn answered(State(reading): State<Arc<Reading>>, request: Request, next: Next) -> Response {
+    let id = hex::encode(reading.clock.bytes::<16>());
+    let origins = &reading.origins;
     let origin = if origins.is_empty() { None } else { request.headers().get(header::ORIGIN).cloned() };
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
@@ -46,7 +46,7 @@ async fn answered(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     };
     cors::tell(origins, template, origin.as_ref(), response.headers_mut());
     let took = began.elapsed();
-    app.metrics.answered(&method, template, response.status(), took);
+    reading.metrics.answered(&method, template, response.status(), took);
     let status = response.status().as_u16();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     if response.status().is_server_error() {

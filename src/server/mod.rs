@@ -14,10 +14,13 @@ mod middleware;
 pub mod openapi;
 mod outside;
 mod pages;
+mod reading;
+pub mod relay;
 mod respond;
 pub mod router;
 
 pub use outside::Outside;
+pub use reading::Reading;
 
 use crate::outward::Issuers;
 use crate::workflow::Registry;
@@ -32,6 +35,8 @@ use tokio_util::sync::CancellationToken;
 pub struct App {
     /// The registry.
     pub registry: Arc<Registry>,
+    /// What of it answers from memory.
+    pub reading: Arc<Reading>,
     /// What it proves itself with.
     pub outside: Arc<Outside>,
     /// Whose tokens prove who somebody is.
@@ -51,6 +56,12 @@ impl axum::extract::FromRef<App> for Arc<Registry> {
     }
 }
 
+impl axum::extract::FromRef<App> for Arc<Reading> {
+    fn from_ref(app: &App) -> Self {
+        app.reading.clone()
+    }
+}
+
 /// Serves `registry` on `listener`, its jobs included, until `shutdown`; then lets running requests end (10 s at most). It signs
 /// with a key that ends with it.
 pub async fn serve(registry: Arc<Registry>, listener: TcpListener, shutdown: CancellationToken) {
@@ -67,7 +78,8 @@ pub async fn serve_with(
     shutdown: CancellationToken,
 ) {
     let (outside, issuers, limits, metrics) = (Arc::new(outside), Arc::default(), Arc::new(limits), Arc::default());
-    let app = App { registry, outside, issuers, limits, metrics, shutdown: Arc::new(shutdown.clone()) };
+    let reading = Arc::new(Reading::of(&registry, &outside, &metrics, &shutdown));
+    let app = App { registry, reading, outside, issuers, limits, metrics, shutdown: Arc::new(shutdown.clone()) };
     let jobs = jobs::start(&app, &shutdown);
     accept::accept(listener, router::router(app), shutdown).await;
     jobs.wait().await;

@@ -2,7 +2,9 @@
 
 use super::cors::Origin;
 use crate::clock::Clock;
+use crate::model::mirror::{Mirror, SignedMirror};
 use crate::model::{ChainHead, Digest, Environment, Refusal};
+use crate::rules::canonical::digest_of;
 use crate::rules::checkpoint::{Checkpoint, origin};
 use crate::rules::net::Range;
 use crate::rules::note::{PublicKey, Signer};
@@ -41,8 +43,19 @@ impl Outside {
     /// # Errors
     /// `not_found` where nothing has happened yet.
     pub fn checkpoint(&self, snapshot: &Snapshot, bundle: Option<(Environment, Digest)>) -> Result<(ChainHead, String), Refusal> {
-        let checkpoint = Checkpoint { registry: registry(snapshot)?, head: snapshot.head(), bundle };
+        let checkpoint = Checkpoint { registry: registry(snapshot)?, head: snapshot.head(), bundle, mirror: None };
         Ok((checkpoint.head, checkpoint.sign(&self.signer)))
+    }
+
+    /// A mirror, signed.
+    ///
+    /// # Errors
+    /// `not_found` where nothing has happened yet.
+    pub fn sign(&self, snapshot: &Snapshot, mirror: Mirror) -> Result<SignedMirror, Refusal> {
+        let digest = digest_of(&mirror);
+        let (registry, head) = (registry(snapshot)?, snapshot.head());
+        let checkpoint = Checkpoint { registry, head, bundle: None, mirror: Some(digest) }.sign(&self.signer);
+        Ok(SignedMirror { mirror, digest, checkpoint, key: self.key(snapshot)?.to_string() })
     }
 }
 

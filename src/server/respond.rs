@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// What handlers give back.
 pub type Answer = Result<Response, Rejection>;
 
-/// Number of the audit event that a change made.
-const SEQ: HeaderName = HeaderName::from_static("countersign-seq");
+/// Number of the audit event that a change made; of the newest one that a relay's answer includes.
+pub const SEQ: HeaderName = HeaderName::from_static("countersign-seq");
 /// Whether this is the first answer again.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 

@@ -1,8 +1,8 @@
 //! The whole route table on one page: method, path, who may, handler. What is not here is closed.
 
 use super::handlers::{
-    audit, docs, feeds, fragments, health, keys, langfuse, metrics, ofrep, ofrep_events, people, pointers, promotions, proofs,
-    report, resolve, stream, versions, webhooks, world,
+    audit, docs, feeds, fragments, health, keys, langfuse, metrics, mirror, ofrep, ofrep_events, people, pointers, promotions,
+    proofs, report, resolve, stream, versions, webhooks, world,
 };
 use super::{App, auth, error::Rejection, middleware};
 use crate::model::{Code, Refusal};
@@ -150,13 +150,14 @@ routes! {
     get    AUDIT_EXPORT,        Read(Need::Audit)        => feeds::export;
     get    AUDIT_REPORT,        Read(Need::Audit)        => report::report;
     get    BUNDLE,              Read(Need::Resolve)      => proofs::bundle;
+    get    MIRROR,              Read(Need::TokensRead)   => mirror::show;
     get    STREAM,              Known                    => stream::follow;
 }
 
 /// The router with all that lies around it: identity, limits, conditional reads, request ids.
 pub fn router(app: App) -> Router {
     let guarded = routed().route_layer(axum::middleware::from_fn_with_state(app.clone(), auth::guard));
-    middleware::around(guarded.fallback(nothing_here).method_not_allowed_fallback(not_this_way), &app).with_state(app)
+    middleware::around(guarded.fallback(nothing_here).method_not_allowed_fallback(not_this_way), &app.reading).with_state(app)
 }
 
 /// The row of a route; `HEAD` is answered like `GET`.
@@ -178,7 +179,8 @@ async fn nothing_here() -> Rejection {
     Rejection(Refusal::not_found())
 }
 
-async fn not_this_way() -> Rejection {
+/// The answer to a method that a path does not take.
+pub async fn not_this_way() -> Rejection {
     Rejection(Refusal::new(Code::MethodNotAllowed, "this path does not take that method"))
 }
 

@@ -119,10 +119,25 @@ impl SnapshotCell {
         self.heard_at.fetch_max(now.0, Ordering::Relaxed);
     }
 
+    /// When what is newest was last known to be so.
+    pub fn heard_at(&self) -> Timestamp {
+        Timestamp(self.heard_at.load(Ordering::Relaxed))
+    }
+
+    /// Changes the newest state in place: what a relay withholds by itself.
+    pub fn amend(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) -> bool {
+        let _waiting = self.waiting();
+        let amended = change(&self.get());
+        let done = amended.is_some();
+        if let Some(state) = amended {
+            self.current.store(Arc::new(state));
+        }
+        done
+    }
+
     /// Whether the database was heard of within the budget.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
-        let heard = Timestamp(self.heard_at.load(Ordering::Relaxed));
-        if now.seconds_since(heard) > Self::BUDGET_SECONDS { Freshness::Stale } else { Freshness::Fresh }
+        if now.seconds_since(self.heard_at()) > Self::BUDGET_SECONDS { Freshness::Stale } else { Freshness::Fresh }
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, (ChainHead, Vec<Change>)>> {

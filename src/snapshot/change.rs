@@ -36,6 +36,11 @@ impl Moved {
         Self { places: imbl::HashMap::new(), everywhere: seq }
     }
 
+    /// Something changed in an environment with this commit.
+    pub(super) fn note(&mut self, environment: &Environment, seq: u64) {
+        self.places.insert(environment.clone(), seq);
+    }
+
     pub(super) fn at(&self, environment: &Environment) -> u64 {
         self.places.get(environment).copied().unwrap_or(0).max(self.everywhere)
     }
@@ -103,7 +108,7 @@ impl Snapshot {
         };
         match change {
             Change::Pointer(pointer) if open(&pointer.key_id) => {
-                self.moved.places.insert(pointer.environment.clone(), seq);
+                self.moved.note(&pointer.environment, seq);
             }
             Change::Key(key) if !key.confidential || open(&key.key_id) => self.moved.everywhere = seq,
             Change::Quarantine(id, ..) if open(id) => self.moved.everywhere = seq,

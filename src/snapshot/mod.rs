@@ -7,6 +7,7 @@ mod cell;
 mod change;
 mod load;
 pub mod meter;
+mod mirror;
 mod resolve;
 
 pub use cell::{Freshness, SnapshotCell};

@@ -134,6 +134,8 @@ paths! {
     AUDIT_REPORT = "/v1/audit/report" => audit_report();
     /// What an environment serves, whole and signed.
     BUNDLE = "/v1/environments/{environment}/bundle" => bundle(environment: &Environment);
+    /// All that a relay needs, signed.
+    MIRROR = "/v1/mirror" => mirror();
     /// Live events.
     STREAM = "/v1/stream" => stream();
     /// Tokens.

@@ -184,7 +184,7 @@ fn checkpoints_and_notices_have_their_signatures() {
             (!case["bundle"].is_null()).then(|| (named("environment").parse().unwrap(), named("digest").parse().unwrap()));
         let (seq, at) = (case["seq"].as_u64().unwrap(), text(case, "at").parse().unwrap());
         let head = ChainHead { seq, event_id: text(case, "event_id").parse().unwrap(), at };
-        let checkpoint = Checkpoint { registry: text(case, "registry").parse().unwrap(), head, bundle };
+        let checkpoint = Checkpoint { registry: text(case, "registry").parse().unwrap(), head, bundle, mirror: None };
         let key = signer.public(&origin(&checkpoint.registry));
         assert_eq!((checkpoint.sign(&signer), key.to_string()), (text(case, "note").into(), text(case, "key").into()));
         assert_eq!(Checkpoint::open(text(case, "note"), &key), Ok(checkpoint));

@@ -8,6 +8,7 @@ pub mod health;
 pub mod keys;
 pub mod langfuse;
 pub mod metrics;
+pub mod mirror;
 pub mod ofrep;
 pub mod ofrep_events;
 pub mod people;

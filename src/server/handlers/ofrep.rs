@@ -6,13 +6,13 @@ use crate::rules::{canonical, ticket};
 use crate::server::apart::apart_if;
 use crate::server::error::Rejection;
 use crate::server::extract::{Names, Unread};
+use crate::server::reading::Reading;
 use crate::server::respond::shown;
 use crate::snapshot::{Freshness, Snapshot};
 use crate::wire::ofrep::{
     Bulk, BulkMetadata, Endpoint, Entry, ErrorCode, Evaluation, EventStream, Failure, FlagValue, Metadata, words,
 };
 use crate::wire::paths;
-use crate::workflow::Registry;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 500;
 
 /// POST /ofrep/v1/evaluate/flags/{key}
 pub async fn flag(
-    State(registry): State<Arc<Registry>>,
+    State(reading): State<Arc<Reading>>,
     caller: Caller,
     names: Result<Names, Rejection>,
     sent: Result<Unread, Rejection>,
@@ -34,23 +34,23 @@ pub async fn flag(
     let names = names.map_err(|_| not_found(""))?;
     let asked: String = names.get("key").unwrap_or_default();
     let context = context(Some(&asked), sent)?;
-    let now = registry.clock.now();
-    let snapshot = registry.snapshot.get();
+    let now = reading.clock.now();
+    let snapshot = reading.snapshot.get();
     let environment = environment(&snapshot, &caller, &names, Some(&asked))?;
     let key: KeyId = asked.parse().map_err(|_| not_found(&asked))?;
     let row = snapshot.key(&key).ok_or_else(|| not_found(&asked))?;
     allowed(snapshot.policy(), &caller, Need::Resolve, Some(row), Some(&environment))
         .map_err(|refusal| if refusal.code == Code::NotFound { not_found(&asked) } else { Refused::Problem(refusal.into()) })?;
-    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let stale = reading.snapshot.freshness(now) == Freshness::Stale;
     let look = Look::new(&snapshot, &caller, &environment, &context, stale);
     let evaluation = look.evaluate(row).map_err(bad)?.ok_or_else(|| not_found(&asked))?;
-    registry.meter.count(&key, &environment, &caller.actor, now);
+    reading.meter.count(&key, &environment, &caller.actor, now);
     Ok(shown(&evaluation))
 }
 
 /// POST /ofrep/v1/evaluate/flags: every key that the caller may resolve, but confidential ones.
 pub async fn flags(
-    State(registry): State<Arc<Registry>>,
+    State(reading): State<Arc<Reading>>,
     caller: Caller,
     headers: HeaderMap,
     names: Result<Names, Rejection>,
@@ -59,20 +59,20 @@ pub async fn flags(
     let general = |details: &str| bad(failure(None, ErrorCode::General, details));
     let names = names.map_err(|_| general("the path is not percent-encoded UTF-8"))?;
     let context = context(None, sent)?;
-    let now = registry.clock.now();
-    let snapshot = registry.snapshot.get();
+    let now = reading.clock.now();
+    let snapshot = reading.snapshot.get();
     let environment = environment(&snapshot, &caller, &names, None)?;
     if !snapshot.policy().environments.iter().any(|known| known.name == environment.as_str()) {
         return Err(general(&format!("there is no environment {environment}")));
     }
-    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let stale = reading.snapshot.freshness(now) == Freshness::Stale;
     let many = snapshot.key_count() > AT_ONCE;
     let bulk = apart_if(many, move || {
         let look = Look::new(&snapshot, &caller, &environment, &context, stale);
         let flags: Vec<Entry<'_>> = look.everything();
         for flag in &flags {
             if let Entry::Evaluation(evaluation) = flag {
-                registry.meter.count(evaluation.key, &environment, &caller.actor, now);
+                reading.meter.count(evaluation.key, &environment, &caller.actor, now);
             }
         }
         let ticket = ticket::ticket(&snapshot.pepper().0, &caller.token_id, &environment);

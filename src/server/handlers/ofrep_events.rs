@@ -3,10 +3,10 @@
 use crate::model::{Code, Environment, Refusal};
 use crate::rules::access::{Need, allowed};
 use crate::rules::ticket;
-use crate::server::App;
 use crate::server::auth;
 use crate::server::error::Rejection;
 use crate::server::metrics::Following;
+use crate::server::reading::Reading;
 use crate::wire::ofrep::REFETCH;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -14,6 +14,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::unfold;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -22,19 +23,19 @@ use tokio::time::{Interval, MissedTickBehavior};
 const BEAT: Duration = Duration::from_secs(15);
 
 /// GET /ofrep/v1/events?ticket=…
-pub async fn follow(State(app): State<App>, headers: HeaderMap, uri: Uri) -> Result<Response, Rejection> {
+pub async fn follow(State(reading): State<Arc<Reading>>, headers: HeaderMap, uri: Uri) -> Result<Response, Rejection> {
     let ticket = uri.query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("ticket=")));
     let refusal = || Refusal::new(Code::Unauthenticated, "this needs the ticket of a bulk answer");
-    let snapshot = app.registry.snapshot.get();
+    let snapshot = reading.snapshot.get();
     let named = ticket.and_then(|ticket| ticket::read(&snapshot.pepper().0, ticket));
     let (token_id, environment) = named.ok_or_else(refusal)?;
     let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok()).unwrap_or(0);
-    let wake = app.registry.wake.subscribe();
+    let wake = reading.wake.subscribe();
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beat.reset();
-    let following = Following::begin(&app.metrics.channels);
-    let channel = Channel { app, token_id, environment, seen, wake, beat, _following: following };
+    let following = Following::begin(&reading.metrics.channels);
+    let channel = Channel { reading, token_id, environment, seen, wake, beat, _following: following };
     channel.check()?;
     let events = unfold(channel, |mut channel| async move {
         let event = channel.next().await?;
@@ -48,7 +49,7 @@ pub async fn follow(State(app): State<App>, headers: HeaderMap, uri: Uri) -> Res
 
 /// One open channel.
 struct Channel {
-    app: App,
+    reading: Arc<Reading>,
     token_id: String,
     environment: Environment,
     /// Number of the newest commit that the client was told of. A new channel is told at once, since something may have changed
@@ -63,14 +64,14 @@ impl Channel {
     /// The next thing to say; none ends the channel.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            let moved = self.app.registry.snapshot.get().moved_at(&self.environment);
+            let moved = self.reading.snapshot.get().moved_at(&self.environment);
             if moved > self.seen {
                 self.seen = moved;
                 return Some(Event::default().id(moved.to_string()).data(REFETCH));
             }
             tokio::select! {
                 biased;
-                () = self.app.shutdown.cancelled() => return None,
+                () = self.reading.shutdown.cancelled() => return None,
                 // A sender that is gone is a server that ends.
                 woken = self.wake.changed() => {
                     woken.ok()?;
@@ -86,9 +87,9 @@ impl Channel {
 
     /// Whether the token is still good and may still resolve here.
     fn check(&self) -> Result<(), Refusal> {
-        let snapshot = self.app.registry.snapshot.get();
+        let snapshot = self.reading.snapshot.get();
         let held = snapshot.token(&self.token_id).ok_or_else(Refusal::not_found)?;
-        let caller = auth::current(held, self.app.registry.clock.now())?;
+        let caller = auth::current(held, self.reading.clock.now())?;
         allowed(snapshot.policy(), &caller, Need::Resolve, None, Some(&self.environment))
     }
 }

@@ -9,6 +9,7 @@ use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::Facts;
 use crate::server::extract::{Names, NoQuery, Sent};
 use crate::server::middleware::internal;
+use crate::server::reading::Reading;
 use crate::server::respond::{Answer, json, shown};
 use crate::snapshot::{Freshness, servable};
 use crate::wire::pointers::{AsOf, Resolve, ResolvedAsOf};
@@ -17,30 +18,30 @@ use axum::extract::State;
 use std::sync::Arc;
 
 /// GET /v1/environments/{environment}/resolve/{key}
-pub async fn without_unit(State(registry): State<Arc<Registry>>, caller: Caller, names: Names, _: NoQuery) -> Answer {
-    answer(&registry, &caller, &names, None, false)
+pub async fn without_unit(State(reading): State<Arc<Reading>>, caller: Caller, names: Names, _: NoQuery) -> Answer {
+    answer(&reading, &caller, &names, None, false)
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}
 pub async fn resolve(
-    State(registry): State<Arc<Registry>>,
+    State(reading): State<Arc<Reading>>,
     caller: Caller,
     names: Names,
     _: NoQuery,
     Sent(body): Sent<Resolve>,
 ) -> Answer {
-    answer(&registry, &caller, &names, body.unit.as_deref(), false)
+    answer(&reading, &caller, &names, body.unit.as_deref(), false)
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}/explain
 pub async fn explain(
-    State(registry): State<Arc<Registry>>,
+    State(reading): State<Arc<Reading>>,
     caller: Caller,
     names: Names,
     _: NoQuery,
     Sent(body): Sent<Resolve>,
 ) -> Answer {
-    answer(&registry, &caller, &names, body.unit.as_deref(), true)
+    answer(&reading, &caller, &names, body.unit.as_deref(), true)
 }
 
 /// POST /v1/environments/{environment}/resolve/{key}/as-of: from the database, explained.
@@ -93,11 +94,11 @@ pub async fn as_of(
     Ok(shown(&ResolvedAsOf { as_of: moment, resolution }))
 }
 
-fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str>, explained: bool) -> Answer {
+fn answer(reading: &Reading, caller: &Caller, names: &Names, unit: Option<&str>, explained: bool) -> Answer {
     let (key, environment): (KeyId, Environment) = (names.get("key")?, names.get("environment")?);
-    let now = registry.clock.now();
-    let snapshot = registry.snapshot.get();
-    let stale = registry.snapshot.freshness(now) == Freshness::Stale;
+    let now = reading.clock.now();
+    let snapshot = reading.snapshot.get();
+    let stale = reading.snapshot.freshness(now) == Freshness::Stale;
     let row = snapshot.key(&key).ok_or_else(Refusal::not_found)?;
     allowed(snapshot.policy(), caller, Need::Resolve, Some(row), Some(&environment))?;
     let mut choice = snapshot.resolve(&key, &environment, unit, explained)?.ok_or_else(Refusal::not_found)?;
@@ -105,7 +106,7 @@ fn answer(registry: &Registry, caller: &Caller, names: &Names, unit: Option<&str
         choice.unit_hash = None;
     }
     if !explained {
-        registry.meter.count(&key, &environment, &caller.actor, now);
+        reading.meter.count(&key, &environment, &caller.actor, now);
     }
     choice.json(stale).map(json).map_err(|error| {
         tracing::error!(%error, "failed to write an answer");

@@ -236,6 +236,7 @@ const RESOLVE: &[Operation] = &[
     post(t::EXPLAIN, "What a unit gets, step by step", of::<Resolve>, of::<Resolution>),
     post(t::AS_OF, "What a unit got at an earlier time", of::<AsOf>, of::<ResolvedAsOf>),
     get(t::BUNDLE, "What an environment serves, whole and signed", of::<SignedBundle>),
+    get(t::MIRROR, "All that a relay needs, signed", of::<SignedMirror>),
     post(t::OFREP_FLAGS, "OFREP: every key", of::<AskOfrep>, of::<ofrep::Bulk<'static>>).fails(of::<ofrep::Failure>, &[400, 404]),
     post(t::OFREP_FLAG, "OFREP: one key", of::<AskOfrep>, of::<ofrep::Evaluation<'static>>)
         .fails(of::<ofrep::Failure>, &[400, 404]),
