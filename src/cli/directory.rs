@@ -139,8 +139,11 @@ fn lock(dir: &Path) -> io::Result<fs::File> {
     options.open(dir.join(LOCK))
 }
 
-/// Reads 64 hex digits.
-fn read_pepper(path: &Path) -> Result<Pepper, Failure> {
+/// Reads a unit pepper: 64 hex digits.
+///
+/// # Errors
+/// It is not there, or is none.
+pub fn read_pepper(path: &Path) -> Result<Pepper, Failure> {
     read_secret(path, "unit pepper", "--pepper-file").map(Pepper)
 }
 

@@ -45,6 +45,8 @@ mod promote;
 mod proof;
 #[cfg(feature = "tui")]
 mod registry;
+#[cfg(all(feature = "server", feature = "tui"))]
+pub mod relay;
 #[cfg(feature = "tui")]
 mod resolve;
 #[cfg(feature = "server")]
@@ -104,6 +106,8 @@ enum Command {
     Init(init::Init),
     #[cfg(feature = "server")]
     Serve(serve::Serve),
+    #[cfg(all(feature = "server", feature = "tui"))]
+    Relay(relay::Relay),
     #[cfg(feature = "server")]
     Migrate(migrate::Migrate),
     #[cfg(feature = "server")]
@@ -171,6 +175,8 @@ async fn dispatch(context: &Context, command: Command) -> Done {
         Command::Init(args) => init::run(context, args).await,
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(context, args).await,
+        #[cfg(all(feature = "server", feature = "tui"))]
+        Command::Relay(args) => relay::run(context, args).await,
         #[cfg(feature = "server")]
         Command::Migrate(args) => migrate::run(context, args).await,
         #[cfg(feature = "server")]

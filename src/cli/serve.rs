@@ -158,9 +158,14 @@ fn compare_policy(dir: &Path, registry: &Registry) {
 pub async fn run(_context: &Context, args: Serve) -> Done {
     super::demo_marker(&args.dir)?;
     log_to_stderr();
+    until_signalled(async |stop| start_with(&args, stop).await).await
+}
+
+/// Runs what starts in this process until a signal ends it.
+pub async fn until_signalled(start: impl AsyncFnOnce(CancellationToken) -> Result<Running, Failure>) -> Done {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = CancellationToken::new();
-    let Running { address, mut task } = start_with(&args, stop.clone()).await?;
+    let Running { address, mut task } = start(stop.clone()).await?;
     if !address.ip().is_loopback() {
         tracing::warn!("{address} is reachable from elsewhere, and tokens travel in clear: put TLS in front of it");
     }
@@ -180,7 +185,7 @@ pub async fn run(_context: &Context, args: Serve) -> Done {
 }
 
 /// `COUNTERSIGN_LOG` says what is logged (`debug`, `countersign=debug,sqlx=warn` …).
-fn log_to_stderr() {
+pub fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
     // A logger that is there already stays.

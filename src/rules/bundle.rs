@@ -113,7 +113,8 @@ mod tests {
         let signer = Signer::new(&[seed; 32]);
         let head = ChainHead { seq: 412, event_id: Digest([9; 32]), at: Timestamp(0) };
         let digest = digest(&bundle);
-        let checkpoint = Checkpoint { registry: REGISTRY, head, bundle: Some((bundle.environment.clone(), digest)), mirror: None };
+        let checkpoint =
+            Checkpoint { registry: REGISTRY, head, bundle: Some((bundle.environment.clone(), digest)), mirror: None };
         let checkpoint = checkpoint.sign(&signer);
         SignedBundle { bundle, digest, checkpoint, key: signer.public(&origin(&REGISTRY)).to_string() }
     }

@@ -41,7 +41,8 @@ fn contents(mirror: &Mirror) -> Result<(), String> {
             return Err(format!("{id} comes with a pointer of {}", strange.key_id));
         }
         for digest in key.named() {
-            let content = mirror.contents.get(&digest).ok_or_else(|| format!("{id} names {digest}, which is not in the mirror"))?;
+            let content =
+                mirror.contents.get(&digest).ok_or_else(|| format!("{id} names {digest}, which is not in the mirror"))?;
             if content.key != *id {
                 return Err(format!("{id} names {digest}, which is a content of {}", content.key));
             }

@@ -5,7 +5,7 @@ use super::{Change, Held, HeldToken, KeyState, Pepper, Servable, Snapshot};
 use crate::model::bundle::BundledFragment;
 use crate::model::mirror::{MIRROR_FORMAT, Mirror, MirroredGrant, MirroredKey, MirroredToken};
 use crate::model::policy::{EnvironmentFields, EnvironmentPolicy, RoleGrant};
-use crate::model::{Actor, ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, Policy, Scope, Timestamp};
+use crate::model::{Actor, ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Policy, Scope, Timestamp};
 use crate::rules::access::{Caller, Need, allowed, grants, reach};
 use crate::rules::canonical;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,8 +97,8 @@ impl Snapshot {
 
     /// The same state with a pointer killed, by the audit event of number `seq`; none where it is not held here. Nothing else that
     /// the event's registry did is in it, so it stays as old as it is.
-    pub fn withheld(&self, killed: &EnvironmentPointer, seq: u64) -> Option<Self> {
-        let held = self.pointer(&killed.key_id, &killed.environment)?;
+    pub fn withheld(&self, key: &KeyId, environment: &Environment, seq: u64) -> Option<Self> {
+        let held = self.pointer(key, environment)?;
         let pointer = EnvironmentPointer { killed: true, next_step_at: None, ..(**held).clone() };
         // Where it is killed already, by whatever way it came to be, the answer is the same.
         if held.killed {
@@ -218,7 +218,7 @@ fn state_of(mirror: &Mirror, key: &MirroredKey) -> KeyState {
 mod tests {
     use super::super::tests::{key_changes, prod, share, snapshot};
     use super::*;
-    use crate::model::{BasisPoints, KeyId, Role, Token};
+    use crate::model::{BasisPoints, Role, Token};
     use crate::rules::note::Signer;
 
     const NOW: Timestamp = Timestamp(1_000_000);
@@ -330,12 +330,10 @@ mod tests {
     fn a_kill_that_is_taken_alone_leaves_the_state_as_old_as_it_is() {
         let (registry, key) = registry();
         let mirror = mirrored(&registry, None);
-        let pointer = (**mirror.pointer(&key, &prod()).unwrap()).clone();
-        let killed = mirror.withheld(&pointer, 90).unwrap();
+        let killed = mirror.withheld(&key, &prod(), 90).unwrap();
         assert_eq!((killed.pointer(&key, &prod()).unwrap().killed, killed.head()), (true, mirror.head()));
         assert_eq!(killed.moved_at(&prod()), 90, "who waits for changes is told");
-        let elsewhere = EnvironmentPointer { environment: "stage".parse().unwrap(), ..pointer };
-        assert!(mirror.withheld(&elsewhere, 90).is_none(), "there is no such pointer here");
+        assert!(mirror.withheld(&key, &"stage".parse().unwrap(), 90).is_none(), "there is no such pointer here");
     }
 
     #[test]

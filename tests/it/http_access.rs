@@ -191,6 +191,8 @@ fn rows(stage: &Stage) -> Vec<Row> {
         get("/v1/audit/export", AUDITORS),
         get("/v1/audit/report?from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z", AUDITORS),
         get("/v1/environments/dev/bundle", RESOLVERS_SOMEWHERE),
+        // It takes both to list tokens and to resolve: a relay, and nobody here.
+        get("/v1/mirror", &[]),
     ]
 }
 

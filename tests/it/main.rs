@@ -51,6 +51,8 @@ mod pty;
 mod pty_alarm;
 mod pty_danger;
 mod pty_manners;
+mod relay;
+mod relay_process;
 mod storage;
 mod support;
 mod webhooks;

@@ -3,6 +3,7 @@
 pub mod described;
 pub mod engines;
 pub mod issuer;
+pub mod near;
 pub mod policy;
 pub mod program;
 pub mod proxy;
