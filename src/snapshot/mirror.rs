@@ -17,11 +17,11 @@ impl Snapshot {
     pub fn mirror(&self, caller: &Caller, made_at: Timestamp) -> Option<Mirror> {
         let places: Vec<Environment> =
             self.policy.environments.iter().filter_map(|environment| environment.name.parse().ok()).collect();
+        let reaches: Vec<_> = places.iter().map(|place| (place, reach(&self.policy, caller, Need::Resolve, place))).collect();
         let mut keys = Vec::new();
         for Held(state) in self.keys.keys().filter(|Held(state)| !state.key.confidential) {
-            let given = |place: &&Environment| reach(&self.policy, caller, Need::Resolve, place)(&state.key);
-            let open: BTreeSet<&Environment> = places.iter().filter(given).collect();
-            keys.extend(mirrored_key(state, &open));
+            let open = reaches.iter().filter(|(_, within)| within(&state.key)).map(|(place, _)| *place);
+            keys.extend(mirrored_key(state, &open.collect()));
         }
         keys.sort_unstable_by(|one, other| one.key.key_id.cmp(&other.key.key_id));
         let (mut contents, mut fragments) = (BTreeMap::new(), BTreeMap::new());

@@ -45,6 +45,8 @@ pub struct Follower {
     due: bool,
     wanted: u64,
     fetch: Option<Fetch>,
+    /// When the last fetch began: what comes was the newest then.
+    asked: Timestamp,
     /// A state that is ahead of the verified chain.
     ahead: Option<SignedMirror>,
     /// States in a row that could not be taken.
@@ -84,6 +86,7 @@ impl Follower {
             due: false,
             wanted: 0,
             fetch: None,
+            asked: Timestamp(0),
             ahead: None,
             failures: 0,
             fetch_at: Instant::now(),
@@ -173,22 +176,22 @@ impl Follower {
     fn beat(&mut self) {
         self.settle();
         if !self.due && self.fetch.is_none() && self.ahead.is_none() {
-            self.newest();
+            self.newest(self.post.reading.clock.now());
         }
     }
 
-    fn newest(&mut self) {
-        let now = self.post.reading.clock.now();
-        self.post.reading.snapshot.heard(now);
-        if now.seconds_since(self.noted) >= NOTE_SECONDS {
-            self.noted = now;
-            self.post.shelf.heard(now);
+    /// What is held was the newest at that moment.
+    fn newest(&mut self, at: Timestamp) {
+        self.post.reading.snapshot.heard(at);
+        if at.seconds_since(self.noted) >= NOTE_SECONDS {
+            self.noted = at;
+            self.post.shelf.heard(at);
         }
         self.stands(Stand::Following, "");
     }
 
     fn start_fetch(&mut self) {
-        self.due = false;
+        (self.due, self.asked) = (false, self.post.reading.clock.now());
         let (client, key) = (self.post.client.clone(), self.post.key.clone());
         self.fetch = Some(tokio::spawn(async move { client.mirror(key.as_ref()).await }));
     }
@@ -228,7 +231,7 @@ impl Follower {
                 self.later();
                 if self.failures > LAGS {
                     let (seq, wanted) = (signed.mirror.head.seq, self.wanted);
-                    let why = format!("the registry's state stays at #{seq}, and its chain is at #{wanted}");
+                    let why = format!("the registry's state stays at #{seq}, and its chain is at #{wanted} or later");
                     self.stands(Stand::Refused, &why);
                 }
             }
@@ -250,11 +253,13 @@ impl Follower {
             return Verdict::Refuse("its units are drawn under another unit pepper".to_owned());
         }
         let ChainHead { seq, event_id, .. } = mirror.head;
+        let held = state.head().seq;
         match self.heads.get(&seq) {
             Some(verified) if *verified != event_id => {
                 Verdict::Refuse(format!("its state was signed over another event #{seq} than its chain has"))
             }
-            _ if seq < self.wanted.max(state.head().seq) => Verdict::Again,
+            // Never back; and what is held already tells nothing of the event that it must include.
+            _ if seq < held || (seq == held && seq < self.wanted) => Verdict::Again,
             Some(_) => Verdict::Take,
             None if self.heads.keys().next_back().is_none_or(|newest| seq > *newest) => Verdict::Wait,
             None => Verdict::Again,
@@ -281,19 +286,28 @@ impl Follower {
             self.post.shelf.withheld(&self.withheld);
         }
         tracing::info!(seq, "took the registry's state");
-        if !self.due {
-            self.newest();
+        self.newest(self.asked);
+        // Where changes come faster than states, each state is one step on.
+        if seq < self.wanted {
+            self.want(self.wanted);
         }
     }
 
     /// A kill takes effect at once, from the event itself; the state that includes it comes later.
     fn withhold(&mut self, key: &KeyId, environment: &Environment, seq: Option<u64>) {
         let (reading, state) = (&self.post.reading, self.post.reading.snapshot.get());
-        if state.pointer(key, environment).is_none_or(|held| held.killed) || seq.is_some_and(|seq| seq <= state.head().seq) {
+        let held = state.head().seq;
+        let news = match (state.pointer(key, environment), seq) {
+            (Some(pointer), seq) => !pointer.killed && seq.is_none_or(|seq| seq > held),
+            // The pointer may come with a state that does not include its kill.
+            (None, seq) => seq.is_some_and(|seq| seq > held),
+        };
+        if !news {
             return;
         }
-        reading.snapshot.amend(|state| state.withheld(key, environment, seq.unwrap_or_else(|| state.head().seq + 1)));
-        reading.wake.send_replace(seq.unwrap_or_else(|| state.head().seq));
+        if reading.snapshot.amend(|state| state.withheld(key, environment, seq.unwrap_or(held + 1))) {
+            reading.wake.send_replace(seq.unwrap_or(held));
+        }
         self.withheld.push(Withheld { key_id: key.clone(), environment: environment.clone(), seq });
         self.post.shelf.withheld(&self.withheld);
         tracing::warn!(%key, %environment, "killed");

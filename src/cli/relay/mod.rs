@@ -10,14 +10,15 @@ use super::proof::public_key;
 use super::serve::{Running, log_to_stderr, until_signalled};
 use crate::client::{self, Client, ClientOptions, Pin, Pins, accept};
 use crate::clock::Clock;
-use crate::model::Timestamp;
+use crate::model::mirror::Mirror;
+use crate::model::{Digest, Timestamp};
 use crate::rules::note::PublicKey;
 use crate::server::Reading;
 use crate::server::limits::Limits;
 use crate::server::relay::{self as over_http, Standing};
 use crate::snapshot::{Pepper, Snapshot, SnapshotCell};
 use follow::Follower;
-use shelf::{Kept, Shelf};
+use shelf::{Kept, Shelf, Withheld};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// How long the first state may take; an empty relay is of no use to anybody.
-const FIRST: Duration = Duration::from_secs(60);
+const FIRST: Duration = Duration::from_mins(1);
 
 /// Answers resolve and OFREP near the applications, also while the registry is away
 ///
@@ -96,7 +97,7 @@ pub async fn run(context: &Context, args: Relay) -> Done {
 /// A directory that another relay holds, a state on disk that was changed, another pepper; where there is no state on disk yet, a
 /// registry that cannot be reached, is not trusted, or does not give one.
 pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken) -> Result<Running, Failure> {
-    let dir = &args.data;
+    let (dir, listen) = (&args.data, args.listen);
     if dir.join(DATABASE).exists() {
         let text = format!("--data {}: a registry is kept there", dir.display());
         return Err(Failure::usage(text).hint("give the relay a directory of its own"));
@@ -104,43 +105,18 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
     directory::make_private(dir)?;
     let lock = directory::alone(dir)?;
     let pepper = directory::read_pepper(args.pepper_file.as_deref().unwrap_or(&dir.join(PEPPER)))?;
-    let named = args.key.as_deref().map(public_key).transpose()?;
-    let kept = shelf::read(dir, named.as_ref())?;
     let (client, pins, clock) = (Client::with(options)?, Pins::under(dir), Clock::System);
-    let kept = match &args.accept_head {
-        Some(why) => {
-            take_as_it_is(&client, &pins, why, clock.now()).await?;
-            Kept { signed: None, ..kept }
-        }
-        None => kept,
-    };
-    let (snapshot, heard) = match &kept.signed {
-        Some(signed) => {
-            same_pepper(signed.mirror.pepper == pepper.fingerprint())?;
-            remember(&client, &pins, &kept)?;
-            (Snapshot::of_mirror(&signed.mirror, pepper, None), kept.heard.min(clock.now()))
-        }
-        None => {
-            client::contact(&client, Some(&pins)).await?;
-            same_pepper(client.mirror(named.as_ref()).await?.mirror.pepper == pepper.fingerprint())?;
-            (Snapshot::empty(pepper), Timestamp(0))
-        }
-    };
-    let empty = kept.signed.is_none();
+    let Begun { key, withheld, snapshot, heard } = begin(args, &client, &pins, pepper, clock.now()).await?;
+    let taken = |why: std::io::Error| Failure::failed(format!("failed to listen on {listen}: {why}"));
+    let listener = TcpListener::bind(listen).await.map_err(taken)?;
+    let address = listener.local_addr().map_err(taken)?;
     let cell = Arc::new(SnapshotCell::new(snapshot, heard));
     let (reading, standing) = (Arc::new(Reading::over(cell, clock, stop.clone())), Arc::<Standing>::default());
-    let kept_key = kept.signed.as_ref().and_then(|signed| signed.key.parse().ok());
     let (shelf, writer) = shelf::open(dir);
     let (reads, stands) = (reading.clone(), standing.clone());
-    let post = Post { client, pins, key: named.or(kept_key), pepper, shelf, reading: reads, standing: stands };
-    let follower = tokio::spawn(Follower::new(post, kept.withheld).run());
-    if empty {
-        first_state(&reading, &standing).await.inspect_err(|_| stop.cancel())?;
-    }
-    let listen = args.listen;
-    let taken = |why: std::io::Error| Failure::failed(format!("failed to listen on {listen}: {why}"));
-    let listener = TcpListener::bind(listen).await.map_err(taken).inspect_err(|_| stop.cancel())?;
-    let address = listener.local_addr().map_err(taken)?;
+    let post = Post { client, pins, key, pepper, shelf, reading: reads, standing: stands };
+    let follower = tokio::spawn(Follower::new(post, withheld).run());
+    first_state(&reading, &standing).await.inspect_err(|_| stop.cancel())?;
     let relay = over_http::Relay { reading, standing, limits: Arc::new(Limits::default()) };
     let task = tokio::spawn(async move {
         over_http::serve(relay, listener).await;
@@ -151,6 +127,33 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
         Ok(())
     });
     Ok(Running { address, task })
+}
+
+/// What a relay begins with.
+struct Begun {
+    key: Option<PublicKey>,
+    withheld: Vec<Withheld>,
+    snapshot: Snapshot,
+    heard: Timestamp,
+}
+
+/// What the disk has; where it has no state, nothing yet, of a registry that would give one.
+async fn begin(args: &Relay, client: &Client, pins: &Pins, pepper: Pepper, now: Timestamp) -> Result<Begun, Failure> {
+    let named = args.key.as_deref().map(public_key).transpose()?;
+    let Kept { mut signed, withheld, heard } = shelf::read(&args.data, named.as_ref())?;
+    if let Some(why) = &args.accept_head {
+        take_as_it_is(client, pins, why, now).await?;
+        signed = None;
+    }
+    let Some(signed) = signed else {
+        client::contact(client, Some(pins)).await?;
+        same_pepper(client.mirror(named.as_ref()).await?.mirror.pepper, pepper)?;
+        return Ok(Begun { key: named, withheld, snapshot: Snapshot::empty(pepper), heard: Timestamp(0) });
+    };
+    same_pepper(signed.mirror.pepper, pepper)?;
+    remember(client, pins, &signed.mirror)?;
+    let key = named.or_else(|| signed.key.parse().ok());
+    Ok(Begun { key, withheld, snapshot: Snapshot::of_mirror(&signed.mirror, pepper, None), heard: heard.min(now) })
 }
 
 /// Waits until there is something to serve.
@@ -164,8 +167,8 @@ async fn first_state(reading: &Reading, standing: &Standing) -> Done {
     Err(Failure::new(Exit::Unreachable, format!("the registry gave no state within {} s: {why}", FIRST.as_secs())))
 }
 
-fn same_pepper(same: bool) -> Done {
-    if same {
+fn same_pepper(fingerprint: Digest, pepper: Pepper) -> Done {
+    if fingerprint == pepper.fingerprint() {
         return Ok(());
     }
     let text = "this is not the unit pepper of the registry; every unit would be drawn anew";
@@ -173,9 +176,8 @@ fn same_pepper(same: bool) -> Done {
 }
 
 /// The state's own head is the least that is taken, also where the registry is reached under another address.
-fn remember(client: &Client, pins: &Pins, kept: &Kept) -> Done {
-    let Some(signed) = &kept.signed else { return Ok(()) };
-    let (registry, head) = (signed.mirror.registry, signed.mirror.head);
+fn remember(client: &Client, pins: &Pins, mirror: &Mirror) -> Done {
+    let (registry, head) = (mirror.registry, mirror.head);
     let server = client.base_url().to_owned();
     // Another registry's head stays where it is: the state that is held contradicts it, and that is said.
     if pins.get(&server)?.is_some_and(|pin| pin.genesis != registry) {
