@@ -3,6 +3,7 @@
 use crate::model::Refusal;
 use crate::rules::access::{Caller, Need, allowed};
 use crate::server::App;
+use crate::server::apart::apart;
 use crate::server::extract::NoQuery;
 use crate::server::respond::{Answer, shown};
 use axum::extract::State;
@@ -11,6 +12,9 @@ use axum::extract::State;
 pub async fn show(State(app): State<App>, caller: Caller, _: NoQuery) -> Answer {
     let snapshot = app.registry.snapshot.get();
     allowed(snapshot.policy(), &caller, Need::Resolve, None, None)?;
-    let mirror = snapshot.mirror(&caller, app.registry.clock.now()).ok_or_else(Refusal::not_found)?;
-    Ok(shown(&app.outside.sign(&snapshot, mirror)?))
+    let made = apart(move || {
+        let mirror = snapshot.mirror(&caller, app.registry.clock.now()).ok_or_else(Refusal::not_found)?;
+        Ok::<_, Refusal>(shown(&app.outside.sign(&snapshot, mirror)?))
+    });
+    Ok(made.await??)
 }
