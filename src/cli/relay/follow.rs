@@ -365,3 +365,173 @@ async fn fetched(fetch: &mut Option<Fetch>) -> Answer<SignedMirror> {
     *fetch = None;
     done.unwrap_or_else(|why| Err(ClientError::Protocol(why.to_string())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::shelf;
+    use super::*;
+    use crate::client::{Client, Pins};
+    use crate::clock::Clock;
+    use crate::model::{Actor, BasisPoints};
+    use crate::rules::access::Caller;
+    use crate::rules::policy;
+    use crate::server::Reading;
+    use crate::snapshot::tests::{key_changes, prod, share, snapshot};
+    use crate::snapshot::{Change, Pepper, SnapshotCell};
+    use tempfile::TempDir;
+    use tokio_util::sync::CancellationToken;
+
+    /// A follower without a state that has met the registry of [`registry`] at #2.
+    fn follower() -> (Follower, TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let pepper = Pepper([7; 32]);
+        let cell = Arc::new(SnapshotCell::new(Snapshot::empty(pepper), Timestamp(0)));
+        let post = Post {
+            client: Client::new("http://127.0.0.1:1", Some("cs_x")).unwrap(),
+            pins: Pins::under(dir.path()),
+            key: None,
+            pepper,
+            shelf: shelf::open(dir.path()).0,
+            reading: Arc::new(Reading::over(cell, Clock::fixed(Timestamp(1)), CancellationToken::new())),
+            standing: Arc::default(),
+        };
+        let mut follower = Follower::new(post, Vec::new());
+        let (genesis, head) = (share::head(1).event_id, share::head(2));
+        follower.met(&Contact { genesis, from: 1, head, first: true });
+        (follower, dir)
+    }
+
+    /// A registry at #2 with a key in prod, and the key.
+    fn registry() -> (Snapshot, KeyId) {
+        let (base, key, _) = snapshot();
+        let source = "environment = [{ name = \"prod\" }]\nrole = [{ who = \"service:relay\", role = \"service\" }]\n";
+        let policy = Change::Policy(Arc::new(policy::read(source).unwrap()), Digest::ZERO);
+        (base.after(share::next(&base), vec![policy]), key)
+    }
+
+    fn state(of: &Snapshot) -> SignedMirror {
+        let mirror = of.mirror(&Caller::whole(Actor::service("relay")), Timestamp(1)).unwrap();
+        SignedMirror { mirror, digest: Digest::ZERO, checkpoint: String::new(), key: String::new() }
+    }
+
+    fn next(of: &Snapshot) -> Snapshot {
+        of.after(share::next(of), Vec::new())
+    }
+
+    /// An event that was verified, and is said to kill or not.
+    fn event(seq: u64, killed: Option<&EnvironmentPointer>) -> AuditEvent {
+        let pointer = killed.map(|pointer| EnvironmentPointer { killed: true, ..pointer.clone() });
+        let body = serde_json::json!({
+            "seq": seq, "event_id": share::head(seq).event_id, "at": "2026-11-30T12:00:00.000000Z",
+            "prev_hash": Digest::ZERO, "body_hash": Digest::ZERO, "actor": "person:olga", "action": "pointer.kill",
+            "subject": "key:support.greeting", "detail": { "pointer": pointer }, "nonce": "00",
+        });
+        serde_json::from_value(body).unwrap()
+    }
+
+    fn held(follower: &Follower) -> u64 {
+        follower.post.reading.snapshot.get().head().seq
+    }
+
+    #[tokio::test]
+    async fn only_a_newer_state_of_the_verified_chain_is_taken() {
+        let (second, _) = registry();
+        let (third, mut follower) = (next(&second), follower());
+        let follower = &mut follower.0;
+        follower.came(Ok(state(&second)));
+        assert_eq!(held(follower), 2);
+        follower.event(&event(3, None));
+        let judged = |follower: &Follower, change: &dyn Fn(&mut Mirror)| {
+            let mut mirror = state(&third).mirror;
+            change(&mut mirror);
+            follower.judge(&mirror)
+        };
+        assert_eq!(judged(follower, &|_| {}), Verdict::Take);
+        assert_eq!(judged(follower, &|mirror| mirror.head = share::head(4)), Verdict::Wait, "its event was not verified yet");
+        assert_eq!(judged(follower, &|mirror| mirror.head = share::head(2)), Verdict::Again, "#3 must be in it");
+        assert_eq!(judged(follower, &|mirror| mirror.head = share::head(1)), Verdict::Again, "never back");
+        for (change, why) in [
+            (&(|mirror: &mut Mirror| mirror.head.event_id = Digest([9; 32])) as &dyn Fn(&mut Mirror), "another event #3"),
+            (&|mirror: &mut Mirror| mirror.registry = Digest([9; 32]), "another registry"),
+            (&|mirror: &mut Mirror| mirror.pepper = Digest([9; 32]), "unit pepper"),
+        ] {
+            assert!(matches!(judged(follower, change), Verdict::Refuse(said) if said.contains(why)), "{why}");
+        }
+        follower.came(Ok(state(&third)));
+        follower.came(Ok(state(&second)));
+        assert_eq!(held(follower), 3);
+        for _ in 0..=LAGS {
+            follower.came(Ok(state(&second)));
+        }
+        let (stand, why) = follower.post.standing.get();
+        assert!(stand == Stand::Refused && why.contains("stays at #2"), "a registry that stays behind its own chain: {why}");
+        assert_eq!(held(follower), 3);
+    }
+
+    #[tokio::test]
+    async fn a_state_that_is_ahead_waits_for_the_chain_and_one_that_is_a_step_on_is_taken_however_fast_changes_come() {
+        let (second, _) = registry();
+        let (third, mut follower) = (next(&second), follower());
+        let follower = &mut follower.0;
+        follower.came(Ok(state(&third)));
+        assert_eq!((held(follower), follower.ahead.is_some()), (0, true));
+        follower.event(&event(3, None));
+        assert_eq!((held(follower), follower.ahead.is_some()), (3, false));
+        let fourth = next(&third);
+        follower.event(&event(4, None));
+        follower.event(&event(5, None));
+        follower.came(Ok(state(&fourth)));
+        assert_eq!((held(follower), follower.due), (4, true), "and the next one is fetched");
+    }
+
+    #[tokio::test]
+    async fn a_kill_takes_effect_before_its_state_and_outlasts_states_that_do_not_include_it() {
+        let (second, key) = registry();
+        let mut follower = follower();
+        let follower = &mut follower.0;
+        let pointer = (**second.pointer(&key, &prod()).unwrap()).clone();
+        let killed = |follower: &Follower| {
+            let state = follower.post.reading.snapshot.get();
+            state.pointer(&key, &prod()).map(|pointer| pointer.killed)
+        };
+        // The kill comes before the first state with its key.
+        follower.event(&event(3, Some(&pointer)));
+        follower.came(Ok(state(&second)));
+        assert_eq!((held(follower), killed(follower)), (2, Some(true)));
+        // A state that includes the event knows better: here, that it was revived.
+        follower.event(&event(4, None));
+        let fourth = next(&next(&second)).after(share::head(4), key_changes(&key, BasisPoints::ALL));
+        follower.came(Ok(state(&fourth)));
+        assert_eq!((killed(follower), follower.withheld.len()), (Some(false), 0));
+        follower.event(&event(5, Some(&pointer)));
+        assert_eq!(killed(follower), Some(true));
+        follower.event(&event(4, Some(&pointer)));
+        assert_eq!(follower.withheld.len(), 1, "what is included tells nothing new");
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_is_not_trusted_can_kill_and_nothing_else() {
+        let (second, key) = registry();
+        let mut follower = follower();
+        let follower = &mut follower.0;
+        follower.came(Ok(state(&second)));
+        follower.hear(Followed::Broken(crate::rules::chain::Break { seq: 2, why: "it is gone".into() }));
+        let moved = second.after(share::head(3), key_changes(&key, BasisPoints::new(5000).unwrap()));
+        follower.hear(Followed::Audit(Box::new(event(3, Some(second.pointer(&key, &prod()).unwrap())))));
+        follower.came(Ok(state(&moved)));
+        let pointer = |follower: &Follower| {
+            let state = follower.post.reading.snapshot.get();
+            (**state.pointer(&key, &prod()).unwrap()).clone()
+        };
+        assert_eq!((pointer(follower).rollout_pct, pointer(follower).killed), (BasisPoints::ALL, false));
+        let mut dead = state(&moved);
+        dead.mirror.keys[0].pointers[0].killed = true;
+        let mut foreign = dead.clone();
+        foreign.mirror.registry = Digest([9; 32]);
+        follower.came(Ok(foreign));
+        assert!(!pointer(follower).killed, "another registry's kills are its own");
+        follower.came(Ok(dead));
+        assert_eq!((pointer(follower).rollout_pct, pointer(follower).killed), (BasisPoints::ALL, true));
+        assert_eq!((held(follower), follower.post.standing.get().0), (2, Stand::Refused));
+    }
+}
