@@ -392,7 +392,7 @@ mod tests {
             key: None,
             pepper,
             shelf: shelf::open(dir.path()).0,
-            reading: Arc::new(Reading::over(cell, Clock::fixed(Timestamp(1)), CancellationToken::new())),
+            reading: Arc::new(Reading::over(cell, Clock::fixed(Timestamp(1)), Vec::new(), CancellationToken::new())),
             standing: Arc::default(),
         };
         let mut follower = Follower::new(post, Vec::new());

@@ -14,6 +14,7 @@ use crate::model::mirror::Mirror;
 use crate::model::{Digest, Timestamp};
 use crate::rules::note::PublicKey;
 use crate::server::Reading;
+use crate::server::cors::Origin;
 use crate::server::limits::Limits;
 use crate::server::relay::{self as over_http, Standing};
 use crate::snapshot::{Pepper, Snapshot, SnapshotCell};
@@ -53,6 +54,9 @@ pub struct Relay {
     /// The registry's public key, or a file of it; without, the first key that is seen is kept to
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
+    /// Origins whose pages may resolve in browsers, like https://app.example; with tokens of scope public
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    pub cors_origin: Vec<Origin>,
     /// Take the registry as it is now, once, after its database was put back rightfully; why is kept beside the state
     #[arg(long, value_name = "RATIONALE")]
     pub accept_head: Option<String>,
@@ -111,7 +115,7 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let cell = Arc::new(SnapshotCell::new(snapshot, heard));
-    let (reading, standing) = (Arc::new(Reading::over(cell, clock, stop.clone())), Arc::<Standing>::default());
+    let (reading, standing) = (Arc::new(Reading::over(cell, clock, args.cors_origin.clone(), stop.clone())), Arc::<Standing>::default());
     let (shelf, writer) = shelf::open(dir);
     let (reads, stands) = (reading.clone(), standing.clone());
     let post = Post { client, pins, key, pepper, shelf, reading: reads, standing: stands };

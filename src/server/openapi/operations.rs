@@ -3,6 +3,7 @@
 
 use crate::model::bundle::SignedBundle;
 use crate::model::diff::ContentDiff;
+use crate::model::mirror::SignedMirror;
 use crate::model::webhook::Delivery;
 use crate::model::{
     Approval, AuditEvent, ChainHead, ConfigKey, EnvironmentRule, Fragment, GateVerdict, Promotion, Resolution, Token, Version,

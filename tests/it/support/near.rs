@@ -49,6 +49,7 @@ impl Served {
             token_file: None,
             pepper_file: None,
             key: None,
+            cors_origin: Vec::new(),
             accept_head: None,
         }
     }
