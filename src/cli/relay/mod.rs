@@ -115,7 +115,8 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let cell = Arc::new(SnapshotCell::new(snapshot, heard));
-    let (reading, standing) = (Arc::new(Reading::over(cell, clock, args.cors_origin.clone(), stop.clone())), Arc::<Standing>::default());
+    let (reading, standing) =
+        (Arc::new(Reading::over(cell, clock, args.cors_origin.clone(), stop.clone())), Arc::<Standing>::default());
     let (shelf, writer) = shelf::open(dir);
     let (reads, stands) = (reading.clone(), standing.clone());
     let post = Post { client, pins, key, pepper, shelf, reading: reads, standing: stands };
