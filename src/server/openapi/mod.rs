@@ -8,18 +8,20 @@ pub use page::page;
 
 use super::error::{problem, status};
 use super::router::{Access, TABLE};
-use crate::model::{Code, Refusal};
+use crate::model::{Code, Digest, Environment, KeyId, Refusal};
 use crate::rules::access::Need;
 use crate::wire::Problem;
 use crate::wire::paths::template as t;
 use operations::{AREAS, Gives, Operation, Shape};
 use schemars::generate::{Contract, SchemaSettings};
-use schemars::{SchemaGenerator, transform::transform_subschemas};
+use schemars::{JsonSchema, SchemaGenerator, transform::transform_subschemas};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
+use uuid::Uuid;
 
 /// An example of each operation: `{"METHOD TEMPLATE": {"body": …, "answer": …}}`, taken from a registry.
 const EXAMPLES: &str = include_str!("examples.json");
+const DIGEST: &str = "sha256:5555555555555555555555555555555555555555555555555555555555555555";
 const SCHEMAS: &str = "/components/schemas";
 const ABOUT: &str = "Everything under `/v1` is strict: unknown fields and parameters are 422 with their place. Errors are \
     problems (RFC 9457) with a machine `code`, and mostly a `hint`. What is not there and what is not yours answer alike, with \
@@ -143,7 +145,11 @@ impl Writer {
         let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "description": about, "schema": schema });
         if matches!(access, Access::Verb(_)) && operation.template != t::KILL_MANY {
             let about = "The same key with the same body gives the first answer again for 24 hours.";
-            parameters.push(header("Idempotency-Key", about, json!({ "type": "string", "pattern": "^[!-~]{1,255}$" })));
+            parameters.push(header(
+                "Idempotency-Key",
+                about,
+                json!({ "type": "string", "pattern": "^[!-~]([\\t -~]{0,253}[!-~])?$" }),
+            ));
         }
         if is_tagged(operation) {
             let about = "The `ETag` of an earlier answer: 304 where it still holds.";
@@ -296,24 +302,25 @@ fn security(access: Access) -> Value {
 fn names(template: &str) -> Vec<Value> {
     let names = template.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let parameter = |name: &str| {
-        let digest = json!({ "type": "string", "pattern": "^sha256:[0-9a-f]{64}$" });
+        let word = json!({ "type": "string", "minLength": 1 });
         let (about, schema, example) = match name {
-            "key" => ("A key.", json!({ "type": "string", "maxLength": 200 }), "support.refund.system".to_owned()),
-            "environment" => ("An environment of the policy.", json!({ "type": "string" }), "production".to_owned()),
-            "selector" => (
-                "`vN`, a digest or six or more of its hex digits, or an environment.",
-                json!({ "type": "string" }),
-                "v1".to_owned(),
-            ),
-            "digest" => ("A version's digest.", digest, format!("sha256:{}", "5".repeat(64))),
-            "fragment" if template == t::FRAGMENT => ("A revision's digest.", digest, format!("sha256:{}", "7".repeat(64))),
-            "fragment" => ("A fragment's name.", json!({ "type": "string" }), "tone".to_owned()),
-            "token_id" => ("`cs_` and ten letters.", json!({ "type": "string" }), "cs_a2b3c4d5e6".to_owned()),
-            _ => ("Its id.", json!({ "type": "string", "format": "uuid" }), "01938a1e-0000-7000-8000-000000000000".to_owned()),
+            "key" => ("A key.", looks::<KeyId>(), "support.refund.system"),
+            "environment" => ("An environment of the policy.", looks::<Environment>(), "production"),
+            "selector" => ("`vN`, a digest or six or more of its hex digits, or an environment.", word, "v1"),
+            "digest" => ("A version's digest.", looks::<Digest>(), DIGEST),
+            "fragment" if template == t::FRAGMENT => ("A revision's digest.", looks::<Digest>(), DIGEST),
+            "fragment" => ("A fragment's name.", word, "tone"),
+            "token_id" => ("`cs_` and ten letters.", word, "cs_a2b3c4d5e6"),
+            _ => ("Its id.", looks::<Uuid>(), "01938a1e-0000-7000-8000-000000000000"),
         };
         json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema, "example": example })
     };
     names.map(parameter).collect()
+}
+
+/// How a name looks.
+fn looks<T: JsonSchema>() -> Value {
+    T::json_schema(&mut SchemaGenerator::default()).to_value()
 }
 
 /// The schema of a parameter that is there: null is for those that are not.
