@@ -32,7 +32,7 @@ pub struct Chosen {
     pub steps: Vec<Step>,
 }
 
-/// What a unit gets. Server, command line and terminal ask this one function (R17).
+/// What a unit gets. Server, relay, command line and terminal ask this one function (R17).
 ///
 /// Killed: the safe default, unless it was killed here too, or no value. A share below 100 %: the digest for units inside, the baseline for the rest and
 /// for callers without a unit (never a random pick). Else the digest. A quarantined safe default or baseline is no value; a
