@@ -21,7 +21,11 @@ pub const LONG: usize = 256 * 1024;
 /// # Errors
 /// A fault of our own.
 pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    let turn = TURNS.acquire().await.map_err(|_| internal())?;
+    in_turn(&TURNS, work).await
+}
+
+async fn in_turn<T: Send + 'static>(turns: &'static Semaphore, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let turn = turns.acquire().await.map_err(|_| internal())?;
     let done = tokio::task::spawn_blocking(move || {
         // Kept even where nobody waits for the answer any more.
         let _turn = turn;
@@ -46,28 +50,24 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
 
+    static ONE: Semaphore = Semaphore::const_new(1);
+
     #[tokio::test]
     async fn long_work_leaves_the_thread_that_answers_requests_and_waits_its_turn() {
-        // One thread answers here: work that stayed on it could never be told to end.
-        let most = TURNS.available_permits();
-        let mut held = Vec::new();
-        for _ in 0..most {
-            let ((end, told), (begin, begun)) = (channel::<()>(), tokio::sync::oneshot::channel());
-            let work = tokio::spawn(apart(move || {
-                begin.send(()).unwrap();
-                told.recv().unwrap();
-            }));
-            begun.await.unwrap();
-            held.push((end, work));
-        }
-        let one_more = tokio::spawn(apart(|| 7));
+        let ((end, told), (begin, begun)) = (channel::<()>(), tokio::sync::oneshot::channel());
+        let first = tokio::spawn(in_turn(&ONE, move || {
+            begin.send(()).unwrap();
+            told.recv().unwrap();
+        }));
+        // One thread answers here: work that stayed on it would never be told to end.
+        begun.await.unwrap();
+        assert_eq!(ONE.available_permits(), 0, "the turn is kept while the work is done");
+        let second = tokio::spawn(in_turn(&ONE, || 7));
         tokio::task::yield_now().await;
-        assert!(!one_more.is_finished() && TURNS.available_permits() == 0);
+        assert!(!second.is_finished());
         assert_eq!(apart_if(false, || 5).await, Ok(5), "a little waits for nobody");
-        for (end, work) in held {
-            end.send(()).unwrap();
-            work.await.unwrap().unwrap();
-        }
-        assert_eq!(one_more.await.unwrap(), Ok(7));
+        end.send(()).unwrap();
+        first.await.unwrap().unwrap();
+        assert_eq!(second.await.unwrap(), Ok(7));
     }
 }

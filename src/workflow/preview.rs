@@ -64,7 +64,7 @@ impl Previewed {
         let expected = change.expected().into_iter().map(|((from, to), percent)| ExpectedFlow { from, to, percent }).collect();
         let counted = change.units(unit_hashes.iter().map(String::as_str));
         let units = counted.into_iter().map(|((from, to), units)| UnitFlow { from, to, units }).collect();
-        Preview { reach, before, after, expected, units }
+        Preview { before, after, expected, units, reach }
     }
 }
 

@@ -78,7 +78,7 @@ async fn judged(
     caller: &Caller,
     asked: Asked,
 ) -> Result<Judged, Refusal> {
-    let open = asked.promotion.as_ref().filter(|row| row.state == PromotionState::Open).is_some();
+    let open = asked.promotion.as_ref().is_some_and(|row| row.state == PromotionState::Open);
     let facts = gather(conn, snapshot.policy(), registry.clock.now(), asked).await?;
     let readiness = if open { facts.readiness() } else { Readiness::default() };
     let mut mine = mine(snapshot.policy(), caller, &facts, &readiness);

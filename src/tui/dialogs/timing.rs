@@ -2,7 +2,7 @@
 
 use super::form::{Choice, Form};
 use super::spec::Ask;
-use crate::model::{Environment, Role, Timestamp};
+use crate::model::{Environment, EnvironmentRule, Role, Timestamp};
 use crate::rules::policy::matches;
 use crate::tui::field::{Field, Lines};
 use crate::tui::msg::Filled;
@@ -66,7 +66,8 @@ pub(super) struct Timing {
 
 /// What the form says, judged as the registry will.
 pub(super) fn read(ask: &Ask, environment: &Environment) -> Timing {
-    let expires = ask.known.facts.as_ref().and_then(|facts| facts.rule.as_ref()).map(|rule| rule.expires_seconds());
+    let rule = ask.known.facts.as_ref().and_then(|facts| facts.rule.as_ref());
+    let expires = rule.map(EnvironmentRule::expires_seconds);
     match ask.form.timing.as_ref().and_then(Choice::chosen) {
         Some(WHEN_READY) => {
             let end = expires.map(|seconds| format!(", until it expires in {}", span(seconds))).unwrap_or_default();
