@@ -100,6 +100,16 @@ impl KeyPattern {
         }
     }
 
+    /// Whether it covers a name: what the table answers, without asking it.
+    pub fn covers(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Under(prefix) => key.starts_with(prefix),
+            Self::Direct(prefix) => key.strip_prefix(prefix.as_str()).is_some_and(|rest| !rest.contains('.')),
+            Self::Part(part) => key.contains(part),
+        }
+    }
+
     /// Lowest name, first name above, what it must be like, what it must not be like.
     pub(super) fn bounds(&self) -> (String, String, String, String) {
         // '/' follows '.', and no name reaches '~'; no name has a space in it.
@@ -129,6 +139,15 @@ pub struct KeyFilter {
     pub after: Option<KeyId>,
     /// At most so many.
     pub limit: u32,
+}
+
+impl KeyFilter {
+    /// Whether it covers a key: what the table answers, without asking it.
+    pub fn covers(&self, key: &ConfigKey) -> bool {
+        self.pattern.covers(key.key_id.as_str())
+            && (self.archived || !key.archived)
+            && self.after.as_ref().is_none_or(|after| key.key_id > *after)
+    }
 }
 
 impl Conn<'_> {

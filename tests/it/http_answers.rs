@@ -169,6 +169,24 @@ async fn keys_are_found_by_the_text_and_the_model_that_they_serve() {
     assert_eq!(count("rita", "text=safe+greeting&environment=production").await, 1);
     assert_eq!(count("rita", "text=first+greeting&environment=production").await, 0, "nobody gets it");
     assert_eq!(count("rita", "model_pin=none").await, 0);
+    for (pattern, found) in [("support.**", 1), ("support.*", 1), ("greet", 1), ("search.**", 0)] {
+        let query = format!("pattern={pattern}&text=safe+greeting&environment=production");
+        assert_eq!(count("rita", &query).await, found, "{pattern}");
+    }
+    for n in 0..5 {
+        let key = format!("support.page{n}");
+        served.key(&key).await;
+        let digest = served.version(&key, "the same words").await;
+        served.into_dev(&key, &digest).await;
+    }
+    let (mut names, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = served.get("rita", &format!("/v1/keys?text=same+words&limit=2{cursor}")).await.good();
+        names.extend(page["items"].as_array().unwrap().iter().map(|row| row["key_id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(names, (0..5).map(|n| format!("support.page{n}")).collect::<Vec<_>>(), "in their order, each once");
     assert_eq!(served.get("rita", "/v1/keys?text=").await.refused().0, 422);
     assert_eq!(served.get("rita", "/v1/keys?environment=dev").await.refused().0, 422);
 }

@@ -21,33 +21,18 @@ const LATEST: u32 = 100;
 /// GET /v1/keys, ordered by name.
 pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListKeys>) -> Answer {
     let limit = pages::limit(ask.limit)?;
-    let mut filter = KeyFilter {
+    let filter = KeyFilter {
         pattern: ask.pattern.as_deref().map_or(KeyPattern::All, KeyPattern::read),
         archived: ask.archived.unwrap_or(false),
         after: pages::after(ask.cursor.as_deref())?,
         limit: pages::MOST,
     };
     let serving = Arc::new(Serving::of(&ask)?);
-    let mut sight = Sight::begin(&registry, caller).await?;
-    let mut items = Vec::new();
-    // What the caller may not see is left out, so a page may take several reads.
-    while items.len() <= limit {
-        filter.limit = if serving.asks() { pages::MOST } else { u32::try_from(limit + 1).unwrap_or(pages::MOST) };
-        let found = sight.conn().key_list(&filter).await?;
-        let Some(last) = found.last() else { break };
-        filter.after = Some(last.key.key_id.clone());
-        let whole = found.len() >= filter.limit as usize;
-        if serving.asks() {
-            let fitting;
-            (sight, fitting) = search(&registry, sight, &serving, found).await?;
-            items.extend(fitting);
-        } else {
-            items.extend(found.into_iter().filter(|summary| sight.reads(&summary.key)));
-        }
-        if !whole {
-            break;
-        }
-    }
+    let (mut sight, items) = if serving.asks() {
+        search(&registry, caller, filter, &serving, limit + 1).await?
+    } else {
+        all(Sight::begin(&registry, caller).await?, filter, limit + 1).await?
+    };
     let rows = items.into_iter().map(|summary| row(&sight.snapshot, summary)).collect();
     let page = pages::page(rows, limit, |row: &KeyRow| row.key.key_id.clone());
     if serving.text.is_some() {
@@ -60,24 +45,49 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
     Ok(shown(&page))
 }
 
-/// Those keys that serve what is asked for. All their texts are looked through, so it is done apart, and the read that is open is
-/// closed meanwhile: who waits for a turn with a connection in hand keeps others from it.
+/// The first keys that the filter covers, `most` of them.
+async fn all(mut sight: Sight, mut filter: KeyFilter, most: usize) -> Result<(Sight, Vec<KeySummary>), Refusal> {
+    filter.limit = u32::try_from(most).unwrap_or(pages::MOST);
+    let mut items = Vec::new();
+    // What the caller may not see is left out, so a page may take several reads.
+    while items.len() < most {
+        let found = sight.conn().key_list(&filter).await?;
+        let Some(last) = found.last() else { break };
+        filter.after = Some(last.key.key_id.clone());
+        let whole = found.len() >= filter.limit as usize;
+        items.extend(found.into_iter().filter(|summary| sight.reads(&summary.key)));
+        if !whole {
+            break;
+        }
+    }
+    Ok((sight, items))
+}
+
+/// The first keys that the filter covers and that serve what is asked for, `most` of them. All texts that serve are looked through
+/// in memory, apart; the database is asked for what was found alone.
 async fn search(
     registry: &Registry,
-    sight: Sight,
+    caller: Caller,
+    filter: KeyFilter,
     serving: &Arc<Serving>,
-    found: Vec<KeySummary>,
+    most: usize,
 ) -> Result<(Sight, Vec<KeySummary>), Refusal> {
-    let (snapshot, caller, serving) = (sight.snapshot.clone(), sight.caller.clone(), serving.clone());
-    drop(sight);
-    let (caller, fitting) = apart(move || {
+    let (snapshot, serving) = (registry.snapshot.get(), serving.clone());
+    let (caller, names) = apart(move || {
+        let mut keys: Vec<&Arc<ConfigKey>> = snapshot.keys().filter(|key| filter.covers(key)).collect();
+        keys.sort_unstable_by(|one, other| one.key_id.cmp(&other.key_id));
         let reads = |key: &ConfigKey| allowed(snapshot.policy(), &caller, Need::Read, Some(key), None).is_ok();
-        let fits = |summary: &KeySummary| reads(&summary.key) && serving.places(&snapshot, &summary.key).next().is_some();
-        let fitting = found.into_iter().filter(fits).collect();
-        (caller, fitting)
+        let fits = |key: &&Arc<ConfigKey>| serving.places(&snapshot, key).next().is_some() && reads(key);
+        let names: Vec<KeyId> = keys.into_iter().filter(fits).take(most).map(|key| key.key_id.clone()).collect();
+        (caller, names)
     })
     .await?;
-    Ok((Sight::begin(registry, caller).await?, fitting))
+    let mut sight = Sight::begin(registry, caller).await?;
+    let mut items = Vec::new();
+    for name in names {
+        items.extend(sight.conn().key_summary(&name).await?);
+    }
+    Ok((sight, items))
 }
 
 /// What a list asks of the contents that serve.
