@@ -35,6 +35,9 @@ pub struct Sought<'a> {
     pub before: Option<&'a Environment>,
 }
 
+/// A content as it is stored, and the fragments that it pins.
+pub type StoredContent = (Vec<u8>, Vec<Fragment>);
+
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -45,9 +48,9 @@ pub struct Ground {
     /// The newest report of each gate on `to`, by gate.
     pub verdicts: Vec<GateVerdict>,
     /// Canonical bytes of `to`, and the fragments that it pins, by name.
-    pub to: Option<(Vec<u8>, Vec<Fragment>)>,
+    pub to: Option<StoredContent>,
     /// The same of `from`.
-    pub from: Option<(Vec<u8>, Vec<Fragment>)>,
+    pub from: Option<StoredContent>,
     /// The version that is the key's safe default.
     pub safe_default: Option<Version>,
     /// What became of `to` in the environment before.
@@ -81,7 +84,7 @@ impl Conn<'_> {
         let pointers = found.rows()?;
         let approvals = found.rows()?;
         let verdicts = found.rows()?;
-        let mut content = || -> Result<Option<(Vec<u8>, Vec<Fragment>)>, StorageError> {
+        let mut content = || -> Result<Option<StoredContent>, StorageError> {
             let bytes: Option<(Vec<u8>,)> = found.row()?;
             let pinned = found.rows()?;
             Ok(bytes.map(|(bytes,)| (bytes, pinned)))
