@@ -6,13 +6,10 @@ use crate::model::ChainHead;
 use crate::snapshot::Change;
 use crate::storage::{StorageError, Tx};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// Verbs in a transaction at most: what a kill may have to wait for.
 const MOST: usize = 16;
-/// How long a verb that left the commit to the next one waits for it, before it commits itself.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Where verbs meet: the transaction that is open for the next one, and how many want to be that one.
 #[derive(Debug, Default)]
@@ -85,7 +82,8 @@ impl Registry {
         group.others.push(tell);
         *seat = Some(group);
         drop(seat);
-        self.told(told).await
+        // Where the one that was to commit broke off, nothing was written: it may be tried again.
+        told.await.unwrap_or_else(|_| Err(StorageError::Busy.into()))
     }
 
     async fn commit(&self, group: Group) -> Fate {
@@ -99,21 +97,5 @@ impl Registry {
             let _ = other.send(fate.clone());
         }
         fate
-    }
-
-    /// Waits for the one that commits. Where that one broke off, nothing was written: it may be tried again.
-    async fn told(&self, mut told: oneshot::Receiver<Fate>) -> Fate {
-        loop {
-            tokio::select! {
-                fate = &mut told => return fate.unwrap_or_else(|_| Err(StorageError::Busy.into())),
-                () = tokio::time::sleep(PATIENCE) => {
-                    let mut seat = self.together.seat().await;
-                    if let Some(left) = seat.take() {
-                        // Those in it, the caller perhaps among them, are told.
-                        let _ = self.commit(left).await;
-                    }
-                }
-            }
-        }
     }
 }

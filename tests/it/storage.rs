@@ -699,6 +699,22 @@ fn a_read_sees_one_state_and_what_is_rolled_back_was_never_there() {
     });
 }
 
+#[test]
+fn a_log_that_is_copied_back_apart_from_commits_does_not_grow() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let place = Place::sqlite().await;
+        for number in 0..600 {
+            write(&place.db, async |c| c.meta_put(&format!("name {number}"), &"value ".repeat(500)).await.unwrap()).await;
+            if number % 20 == 0 {
+                place.db.write_back().await.unwrap();
+            }
+        }
+        let log = place.dir.path().join("registry.db-wal").metadata().unwrap().len();
+        assert!(log < 1 << 20, "{log} bytes");
+    });
+}
+
 /// Statements that walk a whole table on purpose: what the snapshot loads, and the small tables of one row or a few.
 const WALKS: &[&str] = &[
     "FROM audit_head",
