@@ -20,6 +20,7 @@ use super::widgets::age;
 use super::widgets::row::Row;
 use super::{dialogs, overlays, rooms};
 use crate::model::Timestamp;
+use crate::tui::widgets::put::Put as _;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -92,7 +93,7 @@ fn too_small(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let alarm = alarm(state, look);
     for (n, line) in alarm.into_iter().chain(lines).take(usize::from(area.height)).enumerate() {
         let y = area.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..area });
+        frame.put(line, Rect { y, height: 1, ..area });
     }
 }
 
@@ -102,7 +103,7 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     top.extend(stale(area.width, look));
     top.extend(held_back(area.width, look));
     for (line, y) in top.into_iter().zip(area.y..) {
-        frame.render_widget(line, Rect { y, height: 1, ..area });
+        frame.put(line, Rect { y, height: 1, ..area });
     }
     let y = area.y + head_rows(&state.link, &state.session);
     let bottom = area.bottom();
@@ -119,8 +120,8 @@ fn whole(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let area = Rect { y: body.bottom(), height: dock, ..area };
         rooms::audit::draw_dock(frame, area, &state.audit, look);
     }
-    frame.render_widget(status(area.width, state, look), Rect { y: bottom - 2, height: 1, ..area });
-    frame.render_widget(hints(area.width, state, look), Rect { y: bottom - 1, height: 1, ..area });
+    frame.put(status(area.width, state, look), Rect { y: bottom - 2, height: 1, ..area });
+    frame.put(hints(area.width, state, look), Rect { y: bottom - 1, height: 1, ..area });
 }
 
 /// Rows above the body: who and where, tabs, a broken chain, a silent registry, one that only holds back.

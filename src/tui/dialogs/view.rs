@@ -23,6 +23,7 @@ use crate::tui::look::Look;
 use crate::tui::msg::DialogKind;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::frame_lines;
+use crate::tui::widgets::put::Put as _;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -222,7 +223,7 @@ impl Plan {
 
 fn put(frame: &mut Frame, line: &Line<'static>, x: u16, y: u16, width: u16, bottom: u16) {
     if y < bottom {
-        frame.render_widget(line, Rect::new(x, y, width, 1).intersection(frame.area()));
+        frame.put(line, Rect::new(x, y, width, 1).intersection(frame.area()));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tui::state::Subject;
 use crate::tui::theme::Role;
 use crate::tui::update::{say, subject};
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 
 const ORDER: [Action; 4] = [Action::CopyDigest, Action::CopyKey, Action::CopyRationale, Action::CopyCommand];
@@ -33,7 +34,7 @@ pub(crate) fn chosen(state: &mut State, action: Action) -> Vec<Effect> {
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let subject = subject(state);
     let area = at_the_foot(area, 78, 6);
-    let inside = Pane::new("copy").foot("esc leaves").focused(true).draw(frame, area, look);
+    let inside = Pane::new("copy").foot("esc leaves").focused(true).draw_over(frame, area, look);
     for (n, action) in ORDER.iter().enumerate() {
         let Some(y) = u16::try_from(n).ok().filter(|n| *n < inside.height) else { break };
         let key = look.keymap.text(*action).unwrap_or_default();
@@ -42,6 +43,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             Some(text) => row.own(key, 3, Role::Key).own(action.title(), 14, Role::Strong).outside_word(&text, Role::Text),
             None => row.own(key, 3, Role::Dim).own(action.title(), 14, Role::Dim).word("(none here)", Role::Dim),
         };
-        frame.render_widget(row.line(), Rect { y: inside.y + y, height: 1, ..inside });
+        frame.put(row.line(), Rect { y: inside.y + y, height: 1, ..inside });
     }
 }

@@ -14,6 +14,7 @@ use crate::tui::state::{Room, Subject};
 use crate::tui::theme::Role;
 use crate::tui::update::{say, subject, tell};
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 
 /// The acts, the urgent ones first.
@@ -81,11 +82,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     if subject.marked.len() > 1 {
         title = title.word(format!("  and {} marked rows: one dialog for all", subject.marked.len()), Role::Warning);
     }
-    let inside = Pane::new(title.words()).foot("esc leaves").double(protected).focused(true).draw(frame, area, look);
+    let inside = Pane::new(title.words()).foot("esc leaves").double(protected).focused(true).draw_over(frame, area, look);
     for (n, action) in ORDER.iter().enumerate() {
         let Some(y) = u16::try_from(n).ok().filter(|n| *n < inside.height) else { break };
         let line = entry(*action, &subject, inside.width, state.room, look);
-        frame.render_widget(line, Rect { y: inside.y + y, height: 1, ..inside });
+        frame.put(line, Rect { y: inside.y + y, height: 1, ..inside });
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tui::theme::Role;
 use crate::tui::widgets::age;
 use crate::tui::widgets::ink;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::scroll::{Cursor, Move, first};
 use ratatui::text::Line;
 
@@ -41,7 +42,7 @@ impl List {
         let inside = Pane::new(format!("errors {}", errors.len()))
             .foot("enter dismisses all  esc leaves")
             .focused(true)
-            .draw(frame, area, look);
+            .draw_over(frame, area, look);
         let mut lines = Vec::new();
         for (error, at) in errors.iter().skip(first(self.cursor.at, errors.len(), usize::from(inside.height))) {
             let head = Line::styled(age::clock(*at, look.screen.offset), look.style(Role::Dim));
@@ -54,7 +55,7 @@ impl List {
         }
         for (n, line) in lines.into_iter().take(usize::from(inside.height)).enumerate() {
             let y = inside.y + u16::try_from(n).unwrap_or(0);
-            frame.render_widget(line, Rect { y, height: 1, ..inside });
+            frame.put(line, Rect { y, height: 1, ..inside });
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::tui::msg::Msg;
 use crate::tui::theme::Role;
 use crate::tui::update::tell;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::scroll::{Cursor, Move, first};
 use ratatui::text::Line;
@@ -76,12 +77,12 @@ impl Help {
         let area = centred(area, area.width.saturating_sub(2).min(110), area.height.saturating_sub(2));
         let listed = self.listed(look.keymap);
         let foot = format!("{} actions  enter runs  esc leaves", listed.len());
-        let inside = Pane::new("help").foot(foot).focused(true).draw(frame, area, look);
+        let inside = Pane::new("help").foot(foot).focused(true).draw_over(frame, area, look);
         if inside.height < 2 {
             return;
         }
         let field = Rect { height: 1, x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };
-        frame.render_widget(Line::styled("/ ", look.style(Role::Key)), Rect { height: 1, ..inside });
+        frame.put(Line::styled("/ ", look.style(Role::Key)), Rect { height: 1, ..inside });
         self.filter.draw(frame, field, true, look);
         let body = Rect { y: inside.y + 1, height: inside.height - 1, ..inside };
         let mut lines: Vec<(bool, Line)> = Vec::new();
@@ -97,7 +98,7 @@ impl Help {
         let first = first(at, lines.len(), usize::from(body.height));
         for (n, (_, line)) in lines.into_iter().skip(first).take(usize::from(body.height)).enumerate() {
             let y = body.y + u16::try_from(n).unwrap_or(0);
-            frame.render_widget(line, Rect { y, height: 1, ..body });
+            frame.put(line, Rect { y, height: 1, ..body });
         }
     }
 }

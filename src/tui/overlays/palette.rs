@@ -11,6 +11,7 @@ use crate::tui::state::Subject;
 use crate::tui::theme::Role;
 use crate::tui::update::{subject, tell};
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::scroll::{Cursor, Move};
 use ratatui::text::Line;
@@ -143,11 +144,11 @@ impl Palette {
         let area = centred(area, area.width.saturating_sub(4).min(90), height);
         let (title, sign) = if self.commands { ("command", ": ") } else { ("go to a key, a screen, or #event", "> ") };
         let foot = if self.commands { "tab completes  enter opens, never acts  esc leaves" } else { "enter goes  esc leaves" };
-        let inside = Pane::new(title).foot(foot).focused(true).draw(frame, area, look);
+        let inside = Pane::new(title).foot(foot).focused(true).draw_over(frame, area, look);
         if inside.height < 2 {
             return;
         }
-        frame.render_widget(Line::styled(sign, look.style(Role::Key)), Rect { height: 1, ..inside });
+        frame.put(Line::styled(sign, look.style(Role::Key)), Rect { height: 1, ..inside });
         let field = Rect { height: 1, x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };
         self.field.draw(frame, field, true, look);
         let mut lines = Vec::new();
@@ -160,7 +161,7 @@ impl Palette {
         }
         for (n, line) in lines.into_iter().take(usize::from(inside.height - 1)).enumerate() {
             let y = inside.y + 1 + u16::try_from(n).unwrap_or(0);
-            frame.render_widget(line, Rect { y, height: 1, ..inside });
+            frame.put(line, Rect { y, height: 1, ..inside });
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod age;
 pub(crate) mod ink;
 pub(crate) mod pane;
+pub(crate) mod put;
 pub(crate) mod row;
 pub(crate) mod scroll;
 

@@ -70,6 +70,11 @@ impl<'t> Pane<'t> {
         self
     }
     /// Draws the frame over whatever is there; gives back the inside.
+    pub(crate) fn draw_over(self, frame: &mut Frame, area: Rect, look: &Look) -> Rect {
+        frame.render_widget(Clear, area);
+        self.draw(frame, area, look)
+    }
+    /// Draws the frame where nothing is yet; gives back the inside.
     pub(crate) fn draw(self, frame: &mut Frame, area: Rect, look: &Look) -> Rect {
         let set = frame_lines(look, self.double);
         let role = if self.focused { Role::Focus } else { Role::Border };
@@ -87,7 +92,6 @@ impl<'t> Pane<'t> {
             block = block.title_bottom(foot.style(look.style(Role::Dim)).right_aligned());
         }
         let inside = block.inner(area);
-        frame.render_widget(Clear, area);
         frame.render_widget(block, area);
         inside
     }

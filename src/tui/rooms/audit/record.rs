@@ -7,6 +7,7 @@ use crate::tui::look::Look;
 use crate::tui::state::Chain;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::{age, ink};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,7 +17,7 @@ use ratatui::text::{Line, Span};
 pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let current = state.current();
     let title = current.map_or_else(|| "record".to_owned(), |seq| format!("record #{seq}"));
-    let inside = Pane::new(title).foot("enter closes").draw(frame, area, look);
+    let inside = Pane::new(title).foot("enter closes").draw_over(frame, area, look);
     let record = state.record.as_ref().filter(|r| Some(r.seq) == current);
     let lines = match record {
         Some(event) => lines(event, inside.width, look),
@@ -24,7 +25,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     };
     for (n, line) in lines.into_iter().skip(state.scrolled).take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 

@@ -13,6 +13,7 @@ use crate::tui::look::Look;
 use crate::tui::state::Chain;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, environment, scroll};
 use ratatui::Frame;
@@ -67,13 +68,13 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let mut body = inside;
     if (state.typing || !state.line.text().is_empty()) && inside.height > 0 {
         let line = Rect { height: 1, ..inside };
-        frame.render_widget(Line::styled("/ ", look.style(Role::Key)), line);
+        frame.put(Line::styled("/ ", look.style(Role::Key)), line);
         state.line.draw(frame, Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line }, state.typing, look);
         body = Rect { y: inside.y + 1, height: inside.height - 1, ..inside };
     }
     if state.typing && body.height > 1 {
         let help = " actor:bob env:prod kind:kill key:support, or words; enter searches, esc clears";
-        frame.render_widget(Line::styled(help, look.style(Role::Dim)), Rect { height: 1, ..body });
+        frame.put(Line::styled(help, look.style(Role::Dim)), Rect { height: 1, ..body });
         body = Rect { y: body.y + 1, height: body.height - 1, ..body };
     }
     let (len, at) = (state.len(), state.position());
@@ -84,7 +85,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             (None, true) => " nothing happened yet",
             (None, false) => " fetching the trail",
         };
-        frame.render_widget(Line::styled(text, look.style(Role::Dim)), body);
+        frame.put(Line::styled(text, look.style(Role::Dim)), body);
         return;
     }
     let first = scroll::first(at, len, usize::from(body.height));
@@ -100,7 +101,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
                 .word(look.sign("…", "..."), Role::Dim)
                 .line(),
         };
-        frame.render_widget(line, Rect { y, height: 1, ..body });
+        frame.put(line, Rect { y, height: 1, ..body });
     }
 }
 
@@ -165,11 +166,11 @@ pub(crate) fn draw_dock(frame: &mut Frame, area: Rect, state: &State, look: &Loo
     let rows: Vec<&Slim> = state.rows.values().rev().take(usize::from(inside.height)).collect();
     if rows.is_empty() {
         let text = if state.loaded { " nothing happened yet" } else { " fetching the trail" };
-        frame.render_widget(Line::styled(text, look.style(Role::Dim)), Rect { height: 1.min(inside.height), ..inside });
+        frame.put(Line::styled(text, look.style(Role::Dim)), Rect { height: 1.min(inside.height), ..inside });
     }
     for (n, slim) in rows.into_iter().enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(dock_row(slim, inside.width, look), Rect { y, height: 1, ..inside });
+        frame.put(dock_row(slim, inside.width, look), Rect { y, height: 1, ..inside });
     }
 }
 

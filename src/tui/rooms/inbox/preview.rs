@@ -7,6 +7,7 @@ use crate::rules::hidden::{Shown, visible};
 use crate::tui::look::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, environment, ink};
 use ratatui::Frame;
@@ -24,7 +25,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let first = state.scrolled.min(lines.len().saturating_sub(usize::from(inside.height)));
     for (n, line) in lines.into_iter().skip(first).take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 

@@ -14,6 +14,7 @@ use crate::tui::look::Look;
 use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, environment, scroll};
 use ratatui::Frame;
@@ -64,7 +65,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let top = u16::from(filtering);
     if filtering {
         let line = Rect { height: 1.min(inside.height), ..inside };
-        frame.render_widget(Line::styled("/ ", look.style(Role::Key)), line);
+        frame.put(Line::styled("/ ", look.style(Role::Key)), line);
         let field = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
         state.filter.draw(frame, field, state.typing, look);
     }
@@ -111,10 +112,10 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let shown = std::iter::once(header(columns, look)).chain(body).take(usize::from(height));
     for (n, line) in shown.enumerate() {
         let y = inside.y + top + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
     if let Some(line) = newer.filter(|_| inside.height > 0) {
-        frame.render_widget(line, Rect { y: inside.bottom() - 1, height: 1, ..inside });
+        frame.put(line, Rect { y: inside.bottom() - 1, height: 1, ..inside });
     }
 }
 

@@ -5,6 +5,7 @@ use crate::rules::hidden::visible;
 use crate::tui::look::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, ink};
 use ratatui::Frame;
@@ -16,7 +17,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let inside = Pane::new("Details").draw(frame, area, look);
     for (n, line) in lines(state, inside.width, look).into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 

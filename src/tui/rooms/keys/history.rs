@@ -5,6 +5,7 @@ use crate::model::{EnvironmentPointer, GateStatus, Promotion, VersionState};
 use crate::tui::look::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, environment, scroll};
 use crate::wire::keys::{GateSign, KeyHistory, VersionRow};
@@ -24,7 +25,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let inside = Pane::new(title.words()).foot(foot).focused(focused).draw(frame, area, look);
     let Some(history) = state.current() else {
         let text = if state.key().is_some() { " fetching the history" } else { " move to a key; enter opens a folder" };
-        frame.render_widget(Line::styled(text, look.style(Role::Dim)), Rect { height: 1.min(inside.height), ..inside });
+        frame.put(Line::styled(text, look.style(Role::Dim)), Rect { height: 1.min(inside.height), ..inside });
         return;
     };
     let below = below(history, state, inside.width, look);
@@ -44,7 +45,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     lines.extend(below);
     for (n, line) in lines.into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 

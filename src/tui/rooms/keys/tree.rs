@@ -5,6 +5,7 @@ use crate::tui::look::Look;
 use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::scroll;
 use ratatui::Frame;
@@ -26,7 +27,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let mut body = inside;
     if filtering && inside.height > 0 {
         let line = Rect { height: 1, ..inside };
-        frame.render_widget(Line::styled("/ ", look.style(Role::Key)), line);
+        frame.put(Line::styled("/ ", look.style(Role::Key)), line);
         state.filter.draw(frame, Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line }, state.typing, look);
         body = Rect { y: inside.y + 1, height: inside.height - 1, ..inside };
     }
@@ -36,13 +37,13 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             (true, true) => " no keys yet: `countersign import dir` brings them",
             (true, false) => " no key matches; esc clears the filter",
         };
-        frame.render_widget(Line::styled(text, look.style(Role::Dim)), body);
+        frame.put(Line::styled(text, look.style(Role::Dim)), body);
         return;
     }
     let first = scroll::first(at, state.nodes.len(), usize::from(body.height));
     for (n, node) in state.nodes.iter().enumerate().skip(first).take(usize::from(body.height)) {
         let y = body.y + u16::try_from(n - first).unwrap_or(0);
-        frame.render_widget(row(state, node, n == at, body.width, look), Rect { y, height: 1, ..body });
+        frame.put(row(state, node, n == at, body.width, look), Rect { y, height: 1, ..body });
     }
 }
 

@@ -25,6 +25,7 @@ use crate::tui::theme::Role;
 use crate::tui::widgets::age::age;
 use crate::tui::widgets::environment;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -62,7 +63,7 @@ fn draw_above(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         rows.push(needs(state, inside.width, look));
     }
     for (row, y) in rows.into_iter().zip(inside.y..inside.bottom()) {
-        frame.render_widget(row, Rect { y, height: 1, ..inside });
+        frame.put(row, Rect { y, height: 1, ..inside });
     }
 }
 
@@ -204,14 +205,14 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             row(failure.hint.as_deref().unwrap_or("ctrl-r tries again"), Role::Dim),
         ];
         for (line, y) in lines.into_iter().zip(inside.y..inside.bottom()) {
-            frame.render_widget(line, Rect { y, height: 1, ..inside });
+            frame.put(line, Rect { y, height: 1, ..inside });
         }
         return;
     }
     if state.closed && state.compared.to.is_none() {
         let text = " confidential: R shows the change until you leave; each reading is recorded";
         let line = Row::new(inside.width, look).word(text, Role::Warning).line();
-        frame.render_widget(line, Rect { height: 1.min(inside.height), ..inside });
+        frame.put(line, Rect { height: 1.min(inside.height), ..inside });
         return;
     }
     if state.face != Face::Diff {
@@ -228,7 +229,7 @@ fn draw_text(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         let line = &page.lines[index];
         let bar = line.hunk.map(|hunk| Bar { current: hunk == reading.hunk(), seen: reading.has_seen(hunk) });
         let row = Rect { y, height: 1, ..inside };
-        frame.render_widget(drawn(line, bar, page, look), row);
+        frame.put(drawn(line, bar, page, look), row);
         if reading.found() == Some(index) {
             frame.buffer_mut().set_style(row, look.style(Role::Marked));
         }
@@ -372,6 +373,6 @@ fn role(mark: Mark) -> Option<Role> {
 fn put(frame: &mut Frame, area: Rect, lines: &[Pieces], top: usize, look: &Look) {
     for (pieces, y) in lines.iter().skip(top).zip(area.y..area.bottom()) {
         let line = Line::from(spans(&decorated(pieces.clone()), look.style(Role::Text), look));
-        frame.render_widget(line, Rect { y, height: 1, ..area });
+        frame.put(line, Rect { y, height: 1, ..area });
     }
 }

@@ -16,6 +16,7 @@ use crate::tui::look::Look;
 use crate::tui::rooms::marks;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::{age, environment, ink, scroll};
 use ratatui::Frame;
@@ -63,7 +64,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
     for (n, line) in lines.into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 
@@ -158,7 +159,7 @@ fn plan(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let inside = Pane::new(title).double(row.view.protected).draw(frame, area, look);
     for (n, line) in facts(row, inside.width, look).into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
-        frame.render_widget(line, Rect { y, height: 1, ..inside });
+        frame.put(line, Rect { y, height: 1, ..inside });
     }
 }
 
