@@ -1,6 +1,6 @@
 //! `resolve(key, environment, unit)` on a snapshot: no database, no write.
 
-use super::{Servable, Snapshot};
+use super::{KeyState, Servable, Snapshot};
 use crate::model::{ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Refusal, ResolutionReason, Step};
 use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::{Chosen, Facts, resolve};
@@ -41,15 +41,25 @@ impl Snapshot {
         let Some(state) = self.state(key) else { return Ok(None) };
         let Some(pointer) = state.pointer(environment) else { return Ok(None) };
         let unit_hash = unit.map(|unit| unit_hash(&self.pepper.0, state.key.unit_type, unit)).transpose()?;
-        // A digest that has no content here cannot be served, so it counts as one that may not.
-        let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
-        let distrusted = state.distrusted.contains(environment);
-        let unit = unit_hash.as_deref();
-        let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, distrusted, unit_hash: unit, explain };
-        let Chosen { digest, reason, bucket, steps } = resolve(&facts);
-        let served = digest.and_then(|digest| state.content(&digest));
-        Ok(Some(Choice { key: &state.key, pointer, served, reason, bucket, unit_hash, steps }))
+        Ok(Some(choice(state, pointer, unit_hash, explain)))
     }
+
+    /// What the unit with a pseudonym gets; the pseudonym is of the key's unit type. None where there is no such key or no pointer.
+    pub fn resolve_hash(&self, key: &KeyId, environment: &Environment, unit_hash: Option<String>) -> Option<Choice<'_>> {
+        let state = self.state(key)?;
+        Some(choice(state, state.pointer(environment)?, unit_hash, false))
+    }
+}
+
+fn choice<'a>(state: &'a KeyState, pointer: &'a EnvironmentPointer, unit_hash: Option<String>, explain: bool) -> Choice<'a> {
+    // A digest that has no content here cannot be served, so it counts as one that may not.
+    let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
+    let distrusted = state.distrusted.contains(&pointer.environment);
+    let unit = unit_hash.as_deref();
+    let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, distrusted, unit_hash: unit, explain };
+    let Chosen { digest, reason, bucket, steps } = resolve(&facts);
+    let served = digest.and_then(|digest| state.content(&digest));
+    Choice { key: &state.key, pointer, served, reason, bucket, unit_hash, steps }
 }
 
 impl Choice<'_> {

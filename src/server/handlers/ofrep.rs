@@ -2,6 +2,7 @@
 
 use crate::model::{Code, ConfigKey, Environment, KeyId, Refusal, UnitType};
 use crate::rules::access::{self, Caller, Need, allowed, sees_unit_hash};
+use crate::rules::bucketing::unit_hash;
 use crate::rules::{canonical, ticket};
 use crate::server::apart::apart_if;
 use crate::server::error::Rejection;
@@ -17,6 +18,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A client that nobody looks at lets go of its channel after so many seconds.
@@ -111,19 +113,36 @@ impl<'a> Look<'a> {
         let within = access::reach(self.snapshot.policy(), self.caller, Need::Resolve, self.environment);
         let mut keys: Vec<&Arc<ConfigKey>> = self.snapshot.keys().filter(|key| !key.confidential && within(key)).collect();
         keys.sort_unstable_by(|one, other| one.key_id.cmp(&other.key_id));
-        let entry = |key: &&'a Arc<ConfigKey>| match self.evaluate(key) {
-            Ok(evaluation) => evaluation.map(Entry::Evaluation),
-            Err(failure) => Some(Entry::Failure(failure)),
+        let mut pseudonyms = HashMap::new();
+        let entry = |key: &&'a Arc<ConfigKey>| {
+            let pseudonym = pseudonyms.entry(key.unit_type).or_insert_with(|| self.pseudonym(key.unit_type));
+            match self.evaluate_as(key, pseudonym.clone()) {
+                Ok(evaluation) => evaluation.map(Entry::Evaluation),
+                Err(failure) => Some(Entry::Failure(failure)),
+            }
         };
         keys.iter().filter_map(entry).collect()
     }
 
     /// What the context's unit gets; none where the key has no pointer here.
     fn evaluate(&self, key: &'a ConfigKey) -> Result<Option<Evaluation<'a>>, Failure> {
+        self.evaluate_as(key, self.pseudonym(key.unit_type))
+    }
+
+    /// The pseudonym of the context's unit of a type, or what is wrong with the unit.
+    fn pseudonym(&self, unit_type: UnitType) -> Result<Option<String>, String> {
+        let hash = |unit: String| unit_hash(&self.snapshot.pepper().0, unit_type, &unit).map_err(|refusal| refusal.detail);
+        unit(self.context, unit_type)?.map(hash).transpose()
+    }
+
+    fn evaluate_as(
+        &self,
+        key: &'a ConfigKey,
+        pseudonym: Result<Option<String>, String>,
+    ) -> Result<Option<Evaluation<'a>>, Failure> {
         let wrong = |details: String| failure(Some(key.key_id.as_str()), ErrorCode::InvalidContext, details);
-        let unit = unit(self.context, key.unit_type).map_err(wrong)?;
-        let choice = self.snapshot.resolve(&key.key_id, self.environment, unit.as_deref(), false);
-        let Some(choice) = choice.map_err(|refusal| wrong(refusal.detail))? else { return Ok(None) };
+        let choice = self.snapshot.resolve_hash(&key.key_id, self.environment, pseudonym.map_err(wrong)?);
+        let Some(choice) = choice else { return Ok(None) };
         let served = choice.served;
         let (reason, variant) = words(choice.reason, served.is_some());
         Ok(Some(Evaluation {

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""OFREP answers beside the PyPI server `fast-feature`, in one run: single and in bulk, 200 flags of 100 bytes each.
+
+usage: benches/ofrep.py [--flags 200] [--seconds 4] [--rounds 3] [--binary target/release/countersign]
+
+Needs the release build, `wrk`, and the Python packages fast-feature and uvicorn[standard]. Both servers hold the same flags and are
+asked with the same context by the same `wrk`, turn by turn; fast-feature keeps them in memory, Countersign serves a registry on disk.
+Figures are medians of the rounds in answers a second.
+"""
+import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time, urllib.request
+
+PEER = """
+import sys, uvicorn
+from fastapi import FastAPI
+from fast_feature.core import Flag
+from fast_feature.ofrep import OfrepRouter
+from fast_feature.storage.inmemory import InMemoryFlagRepository
+flags = [Flag(key=f"bench.flags.k{n}", variants={"on": "x" * 100}, default_variant="on") for n in range(int(sys.argv[1]))]
+app = FastAPI()
+app.include_router(OfrepRouter.build(InMemoryFlagRepository(flags)))
+uvicorn.run(app, port=int(sys.argv[2]), log_level="critical", access_log=False)
+"""
+BULK = "/ofrep/v1/evaluate/flags"
+CONTEXT = json.dumps({"context": {"targetingKey": "user-17"}})
+SCRIPT = """
+wrk.method = "POST"
+wrk.body = '%s'
+wrk.headers["Content-Type"] = "application/json"
+%s
+done = function(summary) io.stderr:write(string.format("%%d %%f", summary.requests, summary.duration / 1e6)) end
+"""
+
+
+def ask(address, path, token=None, body=None):
+    headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + token} if token else {})}
+    with urllib.request.urlopen(urllib.request.Request(address + path, body and body.encode(), headers)) as answer:
+        return json.load(answer)
+
+
+def ours(binary, folder, flags):
+    """A registry in which each flag was put into force in `dev`; its address and an admin's token."""
+    place, texts = folder / "registry", folder / "texts"
+    texts.mkdir()
+    for number in range(flags):
+        (texts / f"k{number}.md").write_text("x" * 100)
+    environment = dict(os.environ, COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
+    run = lambda *words: subprocess.run([binary, *words], check=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
+    run("init", str(place))
+    log = open(folder / "log", "w+")
+    server = subprocess.Popen([binary, "serve", str(place), "--listen", "127.0.0.1:0"], stdout=log, stderr=log, env=environment)
+    address = ""
+    while not address and server.poll() is None:
+        address = next((word for line in open(folder / "log") for word in line.split() if word.startswith("http://127.0.0.1:")), "").rstrip(",.")
+        time.sleep(0.05)
+    token = (place / "admin-token").read_text().strip()
+    environment.update(COUNTERSIGN_SERVER=address, COUNTERSIGN_TOKEN=token)
+    run("import", "dir", str(texts), "--namespace", "bench.flags", "--env", "dev")
+    while opened := ask(address, "/v1/promotions?state=open&limit=100", token)["items"]:
+        for row in opened:
+            ask(address, f"/v1/promotions/{row['promotion_id']}/apply", token, '{"rationale": "measured"}')
+    return server, address, token
+
+
+def rate(address, path, seconds, folder, token=None):
+    script = folder / "ask.lua"
+    script.write_text(SCRIPT % (CONTEXT, f'wrk.headers["Authorization"] = "Bearer {token}"' if token else ""))
+    done = subprocess.run(["wrk", "-t1", "-c8", f"-d{seconds}s", "-s", str(script), address + path], capture_output=True, text=True, check=True)
+    if "Non-2xx" in done.stdout:
+        sys.exit(f"{address}{path} refuses:\n{done.stdout}")
+    requests, took = done.stderr.split()
+    return int(requests) / float(took)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--flags", type=int, default=200)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--binary", default="target/release/countersign")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        server, address, token = ours(str(pathlib.Path(options.binary).resolve()), folder, options.flags)
+        peer = subprocess.Popen([sys.executable, "-c", PEER, str(options.flags), "8117"])
+        try:
+            theirs = "http://127.0.0.1:8117"
+            for _ in range(100):
+                try:
+                    ask(theirs, BULK, body=CONTEXT)
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            counts = [len(ask(*who, body=CONTEXT)["flags"]) for who in [(theirs, BULK), (address + "/env/dev", BULK, token)]]
+            print(f"flags in a bulk answer: fast-feature {counts[0]}, ours {counts[1]}")
+            for what, path in [("single", BULK + "/bench.flags.k7"), ("bulk", BULK)]:
+                both = lambda: (rate(theirs, path, options.seconds, folder), rate(address + "/env/dev", path, options.seconds, folder, token))
+                pairs = [both() for _ in range(options.rounds)]
+                bare, mine = (statistics.median(side) for side in zip(*pairs))
+                print(f"{what:7} fast-feature {bare:8.0f}/s   ours {mine:8.0f}/s   {mine / bare:.1f}x")
+        finally:
+            server.terminate()
+            peer.terminate()
+
+
+if __name__ == "__main__":
+    main()
