@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """OFREP answers beside the PyPI server `fast-feature`, in one run: single and in bulk, 200 flags of 100 bytes each.
 
-usage: benches/ofrep.py [--flags 200] [--seconds 4] [--rounds 3] [--binary target/release/countersign]
+usage: benches/ofrep.py [--flags 200] [--seconds 4] [--rounds 3] [--binary target/dist/countersign]
 
-Needs the release build, `wrk`, and the Python packages fast-feature and uvicorn[standard]. Both servers hold the same flags and are
+Needs the program as packages hold it (`cargo build --profile dist`), `wrk`, and the Python packages fast-feature and uvicorn[standard]. Both servers hold the same flags and are
 asked with the same context by the same `wrk`, turn by turn; fast-feature keeps them in memory, Countersign serves a registry on disk.
 Figures are medians of the rounds in answers a second.
 """
@@ -76,7 +76,7 @@ def main():
     parser.add_argument("--flags", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--binary", default="target/release/countersign")
+    parser.add_argument("--binary", default="target/dist/countersign")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The terminal beside tig and lazygit, in one run: first full frame, key to first byte, memory, idle bytes.
 
-usage: benches/terminal.py [--keys 10000] [--rounds 9] [--presses 60] [--idle 10] [--keep DIR] [--binary target/release/countersign]
+usage: benches/terminal.py [--keys 10000] [--rounds 9] [--presses 60] [--idle 10] [--keep DIR] [--binary target/dist/countersign]
 
-Needs the release build, git, tig, and the Python packages pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
+Needs the program as packages hold it (`cargo build --profile dist`), git, tig, and the Python packages pyte, psutil and lazygit-py. Each program gets the same pseudo-terminal of
 120x36. Countersign shows a registry of `--keys` imported keys (each leaves two audit rows or more) that is served on loopback by
 the same binary; tig and lazygit show a repository of 2,000 commits that this script makes. The programs take turns, round by round,
 so that a busy machine is busy for all of them. A frame is full when the list that the person came for fills its pane. Figures are
@@ -208,7 +208,7 @@ def main():
     parser.add_argument("--presses", type=int, default=60)
     parser.add_argument("--idle", type=int, default=10)
     parser.add_argument("--keep", type=pathlib.Path)
-    parser.add_argument("--binary", default="target/release/countersign")
+    parser.add_argument("--binary", default="target/dist/countersign")
     options = parser.parse_args()
     binary = str(pathlib.Path(options.binary).resolve())
     lazygit = shutil.which("lazygit") or str(pathlib.Path(sys.executable).parent / "lazygit")
