@@ -1,4 +1,4 @@
-//! The verbs: one transaction, one audit event each.
+//! The verbs: one audit event each; those that come at once share a transaction.
 
 pub mod advance;
 pub mod agenda;

@@ -261,7 +261,7 @@ fn as_digest_says(found: Servable) -> Result<Change, Refusal> {
 
 /// The content of a digest that comes to serve, unless the snapshot surely holds it.
 pub(super) async fn content_change(work: &mut Work<'_>, key: &KeyId, digest: &Digest) -> Result<Option<Change>, Refusal> {
-    // A snapshot that lags by a commit may be about to drop what it holds.
+    // A snapshot that lags may be about to drop what it holds.
     let current = work.snapshot.head().seq + 1 == work.seq;
     if current && work.snapshot.servable(key, digest).is_some() {
         return Ok(None);

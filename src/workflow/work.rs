@@ -118,7 +118,7 @@ pub struct Work<'t> {
     pub clock: &'t Clock,
     /// How much pointers are used.
     pub meter: &'t Meter,
-    /// The newest published state; it may be a commit behind. Decide on what `conn` reads.
+    /// The newest published state; it may be some commits behind. Decide on what `conn` reads.
     pub snapshot: Arc<Snapshot>,
     pub(super) denied: Option<String>,
 }
