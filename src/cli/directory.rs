@@ -107,15 +107,52 @@ pub async fn open_registry(dir: &Path, database: Option<&str>, pepper_file: Opti
     Registry::load(db, pepper, Clock::System).await.map_err(failed)
 }
 
-/// Says that this process serves the directory, until it is dropped. A directory that cannot be written is not held.
+/// A lock on a file, held until it is dropped.
+///
+/// It is given up by name and not by closing the file: a process that another thread is just starting has a copy of the file
+/// until it runs its own program, and would hold the lock on.
+#[derive(Debug)]
+pub struct Held(fs::File);
+
+impl Held {
+    /// The lock that `name` in the directory stands for, for this process alone; none while another has it.
+    ///
+    /// # Errors
+    /// The file cannot be made or locked.
+    pub fn alone(dir: &Path, name: &str) -> io::Result<Option<Self>> {
+        Self::of(dir, name, fs::File::try_lock)
+    }
+
+    fn of(dir: &Path, name: &str, lock: fn(&fs::File) -> Result<(), fs::TryLockError>) -> io::Result<Option<Self>> {
+        let mut options = fs::OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(dir.join(name))?;
+        match lock(&file) {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(e)) => Err(e),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Where this fails, the end of the file's last copy does it.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Says that this process serves the directory. A directory that cannot be written or locked is not held.
 ///
 /// # Errors
 /// It is being put back.
-pub fn serving(dir: &Path) -> Result<Option<fs::File>, Failure> {
-    let Ok(file) = lock(dir) else { return Ok(None) };
-    match file.try_lock_shared() {
-        Err(fs::TryLockError::WouldBlock) => Err(Failure::failed(format!("{} is being put back", dir.display()))),
-        _ => Ok(Some(file)),
+pub fn serving(dir: &Path) -> Result<Option<Held>, Failure> {
+    match Held::of(dir, LOCK, fs::File::try_lock_shared) {
+        Ok(None) => Err(Failure::failed(format!("{} is being put back", dir.display()))),
+        Ok(held) => Ok(held),
+        Err(_) => Ok(None),
     }
 }
 
@@ -123,20 +160,11 @@ pub fn serving(dir: &Path) -> Result<Option<fs::File>, Failure> {
 ///
 /// # Errors
 /// It is being served.
-pub fn alone(dir: &Path) -> Result<fs::File, Failure> {
-    let file = lock(dir)?;
-    file.try_lock().map_err(|_| {
+pub fn alone(dir: &Path) -> Result<Held, Failure> {
+    let held = Held::alone(dir, LOCK).map_err(|e| Failure::failed(format!("{}: {e}", dir.display())))?;
+    held.ok_or_else(|| {
         Failure::failed(format!("{} is being served, or put back by another process", dir.display())).hint("end the server first")
-    })?;
-    Ok(file)
-}
-
-fn lock(dir: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(dir.join(LOCK))
+    })
 }
 
 /// Reads a unit pepper: 64 hex digits.
@@ -173,4 +201,24 @@ fn read_secret(path: &Path, what: &str, flag: &str) -> Result<[u8; 32], Failure>
     hex::decode_to_slice(text.trim(), &mut bytes)
         .map_err(|_| Failure::failed(format!("{} does not hold 64 hex digits", path.display())))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Held, LOCK, alone, serving};
+
+    #[test]
+    fn a_lock_ends_with_its_holder_whoever_else_has_the_file_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = alone(dir.path()).unwrap();
+        assert!(Held::alone(dir.path(), LOCK).unwrap().is_none());
+        assert!(serving(dir.path()).is_err());
+        let copy = held.0.try_clone().unwrap();
+        drop(held);
+        let served = serving(dir.path()).unwrap().unwrap();
+        assert!(alone(dir.path()).is_err(), "what is served cannot be held");
+        assert!(serving(dir.path()).unwrap().is_some(), "several may serve");
+        drop((served, copy));
+        alone(dir.path()).unwrap();
+    }
 }

@@ -390,6 +390,10 @@ async fn a_relay_does_not_start_on_what_it_cannot_trust() {
     let args = served.relay(empty.path());
     served.shutdown.cancel();
     (&mut served.task).await.unwrap();
+    // The port is kept, so that no other server gets it meanwhile; nobody listens on it.
+    let kept = tokio::net::TcpSocket::new_v4().unwrap();
+    kept.set_reuseaddr(true).unwrap();
+    kept.bind(args.upstream.trim_start_matches("http://").parse().unwrap()).unwrap();
     assert_eq!(fails(&args, &own).await.0, 7, "nothing to serve, and nobody to ask");
 }
 

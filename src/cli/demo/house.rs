@@ -2,6 +2,7 @@
 
 use super::people::People;
 use super::{colleague_program, seed};
+use crate::cli::directory::Held;
 use crate::cli::exit::{Done, Exit, Failure};
 use crate::cli::output::note;
 use crate::cli::serve::{self, Running};
@@ -9,7 +10,7 @@ use crate::cli::{DEMO_MARKER, init};
 use crate::config::{Secret, make_private};
 use crate::wire::people::CreateToken;
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +27,7 @@ const SEEDED: &str = "seeded";
 pub struct House {
     dir: PathBuf,
     /// Held as long as this process serves; the system lets go of it whatever happens to the process.
-    lock: File,
+    lock: Held,
 }
 
 /// A demo that is served by this process.
@@ -37,7 +38,7 @@ pub struct Open {
     running: Running,
     stop: CancellationToken,
     colleague: Child,
-    _lock: File,
+    _lock: Held,
 }
 
 impl House {
@@ -48,16 +49,13 @@ impl House {
     pub fn enter(dir: &Path, fresh: bool) -> Result<Option<Self>, Failure> {
         let named = |e: std::io::Error| Failure::failed(format!("{}: {e}", dir.display()));
         make_private(dir).map_err(named)?;
-        let lock = File::options().create(true).append(true).open(dir.join(LOCK)).map_err(named)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) if fresh => {
+        let Some(lock) = Held::alone(dir, LOCK).map_err(named)? else {
+            if fresh {
                 return Err(Failure::new(Exit::Conflict, "the demo runs in another process, so it cannot start over")
                     .hint("end that one first"));
             }
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(e)) => return Err(named(e)),
-        }
+            return Ok(None);
+        };
         let house = Self { dir: dir.to_owned(), lock };
         // A seeding that was cut short leaves nothing that is worth keeping.
         if fresh || !dir.join(SEEDED).exists() {
