@@ -333,7 +333,7 @@ async fn fails(args: &countersign::cli::relay::Relay, own: &str) -> (u8, String)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_does_not_start_on_what_it_cannot_trust() {
-    let (mut served, near, dir, own) = pair().await;
+    let (served, near, dir, own) = pair().await;
     let args = served.relay(dir.path());
     let (code, why) = fails(&args, &own).await;
     assert!(code == 1 && why.contains("is being served"), "a second relay on one directory: {why}");
@@ -387,13 +387,11 @@ async fn a_relay_does_not_start_on_what_it_cannot_trust() {
     assert_eq!(fails(&served.relay(registry.path()), &own).await.0, 2, "a registry's own directory");
     let empty = tempfile::tempdir().unwrap();
     pepper(empty.path());
-    let args = served.relay(empty.path());
-    served.shutdown.cancel();
-    (&mut served.task).await.unwrap();
-    // The port is kept, so that no other server gets it meanwhile; nobody listens on it.
+    // A port that is kept, and on which nobody listens.
     let kept = tokio::net::TcpSocket::new_v4().unwrap();
-    kept.set_reuseaddr(true).unwrap();
-    kept.bind(args.upstream.trim_start_matches("http://").parse().unwrap()).unwrap();
+    kept.bind((std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let upstream = format!("http://{}", kept.local_addr().unwrap());
+    let args = countersign::cli::relay::Relay { upstream, ..served.relay(empty.path()) };
     assert_eq!(fails(&args, &own).await.0, 7, "nothing to serve, and nobody to ask");
 }
 

@@ -155,6 +155,17 @@ impl Pty {
         self.seen.0.lock().unwrap().parser.screen().contents()
     }
 
+    /// Waits until the other screen is up, or gone.
+    pub fn alternates(&mut self, wanted: bool) -> &mut Self {
+        let (lock, news) = &*self.seen;
+        let seen = lock.lock().unwrap();
+        let other = |seen: &mut Seen| seen.parser.screen().alternate_screen() != wanted;
+        let (seen, late) = news.wait_timeout_while(seen, PATIENCE, other).unwrap();
+        assert!(!late.timed_out(), "the other screen is not {}", if wanted { "up" } else { "gone" });
+        drop(seen);
+        self
+    }
+
     /// Whether the other screen is up.
     pub fn is_alternate(&self) -> bool {
         self.seen.0.lock().unwrap().parser.screen().alternate_screen()
