@@ -7,7 +7,8 @@ Needs the program as packages hold it (`cargo build --profile dist`), `wrk`, and
 asked with the same context by the same `wrk`, turn by turn; fast-feature keeps them in memory, Countersign serves a registry on disk.
 Figures are medians of the rounds in answers a second.
 """
-import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time, urllib.request
+import argparse, json, pathlib, statistics, subprocess, sys, tempfile, time
+from served import ask, in_force
 
 PEER = """
 import sys, uvicorn
@@ -31,36 +32,6 @@ done = function(summary) io.stderr:write(string.format("%%d %%f", summary.reques
 """
 
 
-def ask(address, path, token=None, body=None):
-    headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + token} if token else {})}
-    with urllib.request.urlopen(urllib.request.Request(address + path, body and body.encode(), headers)) as answer:
-        return json.load(answer)
-
-
-def ours(binary, folder, flags):
-    """A registry in which each flag was put into force in `dev`; its address and an admin's token."""
-    place, texts = folder / "registry", folder / "texts"
-    texts.mkdir()
-    for number in range(flags):
-        (texts / f"k{number}.md").write_text("x" * 100)
-    environment = dict(os.environ, COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
-    run = lambda *words: subprocess.run([binary, *words], check=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
-    run("init", str(place))
-    log = open(folder / "log", "w+")
-    server = subprocess.Popen([binary, "serve", str(place), "--listen", "127.0.0.1:0"], stdout=log, stderr=log, env=environment)
-    address = ""
-    while not address and server.poll() is None:
-        address = next((word for line in open(folder / "log") for word in line.split() if word.startswith("http://127.0.0.1:")), "").rstrip(",.")
-        time.sleep(0.05)
-    token = (place / "admin-token").read_text().strip()
-    environment.update(COUNTERSIGN_SERVER=address, COUNTERSIGN_TOKEN=token)
-    run("import", "dir", str(texts), "--namespace", "bench.flags", "--env", "dev")
-    while opened := ask(address, "/v1/promotions?state=open&limit=100", token)["items"]:
-        for row in opened:
-            ask(address, f"/v1/promotions/{row['promotion_id']}/apply", token, '{"rationale": "measured"}')
-    return server, address, token
-
-
 def rate(address, path, seconds, folder, token=None):
     script = folder / "ask.lua"
     script.write_text(SCRIPT % (CONTEXT, f'wrk.headers["Authorization"] = "Bearer {token}"' if token else ""))
@@ -80,7 +51,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        server, address, token = ours(str(pathlib.Path(options.binary).resolve()), folder, options.flags)
+        server, address, token = in_force(str(pathlib.Path(options.binary).resolve()), folder, options.flags)
         peer = subprocess.Popen([sys.executable, "-c", PEER, str(options.flags), "8117"])
         try:
             theirs = "http://127.0.0.1:8117"

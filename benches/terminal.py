@@ -10,8 +10,9 @@ so that a busy machine is busy for all of them. A frame is full when the list th
 medians of the rounds; those of keys are of all presses. Memory is what all processes of a program hold resident, ours after every
 key was listed and 10,000 audit rows were walked through. With `--keep` registry and repository stay in DIR for the next run.
 """
-import argparse, fcntl, json, os, pathlib, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time, urllib.request
+import argparse, fcntl, os, pathlib, pty, random, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time
 import psutil, pyte
+from served import ask, serve
 
 COLUMNS, ROWS = 120, 36
 ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?62;22c", b"\x1b[0c": b"\x1b[?62;22c",
@@ -161,20 +162,6 @@ def make_repository(folder):
     subprocess.run(["git", "-C", folder, "reset", "-q", "--hard", "main"], check=True)
 
 
-def serve(binary, folder):
-    """The registry in `folder`, served; the process and the environment of a client."""
-    data, log = folder / "registry", open(folder / "log", "w+")
-    server = subprocess.Popen([binary, "serve", data, "--listen", "127.0.0.1:0"], stdout=log, stderr=log)
-    address = None
-    while address is None:
-        time.sleep(0.05)
-        address = re.search(r"listening on (http://[0-9.:]+)", (folder / "log").read_text())
-        if server.poll() is not None:
-            sys.exit((folder / "log").read_text())
-    return server, dict(COUNTERSIGN_SERVER=address[1], COUNTERSIGN_TOKEN=(data / "admin-token").read_text().strip(),
-                        COUNTERSIGN_CONFIG_DIR=str(folder / "config"), COUNTERSIGN_DATA_DIR=str(folder / "data"))
-
-
 def make_registry(binary, folder, keys):
     """A registry with `keys` imported keys, of which a fortieth has a promotion that waits."""
     chance = random.Random(11)
@@ -192,13 +179,6 @@ def make_registry(binary, folder, keys):
                        env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
     server.terminate()
     server.wait()
-
-
-def audit_head(environment):
-    """The newest number of the audit trail."""
-    asked = urllib.request.Request(environment["COUNTERSIGN_SERVER"] + "/v1/audit/head",
-                                   headers={"Authorization": "Bearer " + environment["COUNTERSIGN_TOKEN"]})
-    return json.load(urllib.request.urlopen(asked))["seq"]
 
 
 def main():
@@ -229,7 +209,7 @@ def main():
                     Program("tig", ["tig"], repository, peers, "change ", 20, []),
                     Program("lazygit", [lazygit], repository, peers, "change ", 4, [b"4"])]
         try:
-            rows = audit_head(environment)
+            rows = ask(environment["COUNTERSIGN_SERVER"], "/v1/audit/head", environment["COUNTERSIGN_TOKEN"])["seq"]
             for number in range(options.rounds):
                 for program in programs:
                     last = number + 1 == options.rounds and program is programs[0]

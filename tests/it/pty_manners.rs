@@ -116,15 +116,7 @@ fn a_locale_without_utf_8_gets_ascii_alone() {
     environment(&mut command, &p, "ana");
     command.env("LC_ALL", "C");
     let mut pty = Pty::start(command, 80, 24);
-    pty.shows("live")
-        .shows(" 1 of ")
-        .idle()
-        .type_keys("\r")
-        .shows("hunk 1/1")
-        .idle()
-        .type_keys("!k")
-        .shows("KILL in")
-        .idle();
+    pty.shows("live").shows(" 1 of ").idle().type_keys("\r").shows("hunk 1/1").idle().type_keys("!k").shows("KILL in").idle();
     let foreign: Vec<char> = pty.screen().chars().filter(|c| !c.is_ascii()).collect();
     assert!(foreign.is_empty(), "{foreign:?}\n{}", pty.screen());
 }
