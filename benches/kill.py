@@ -107,7 +107,8 @@ def unleash(place, folder, database):
     environment = dict(
         os.environ, DATABASE_URL=database, DATABASE_SSL="false", HTTP_HOST="127.0.0.1", HTTP_PORT=address.rpartition(":")[2],
         NODE_ENV="production", LOG_LEVEL="error", CHECK_VERSION="false", INIT_ADMIN_API_TOKENS=ADMIN, INIT_BACKEND_API_TOKENS=BACKEND,
-        INIT_FRONTEND_API_TOKENS=BROWSER, SDK_API_RATE_LIMIT_PER_MINUTE="100000000", TOKEN_AUTHENTICATION_RATE_LIMIT_PER_MINUTE="100000000")
+        INIT_FRONTEND_API_TOKENS=BROWSER, SERVER_KEEPALIVE_TIMEOUT="3600", SDK_API_RATE_LIMIT_PER_MINUTE="100000000",
+        TOKEN_AUTHENTICATION_RATE_LIMIT_PER_MINUTE="100000000")
     with open(folder / "unleash.log", "w") as log:
         server = subprocess.Popen([modules / ".bin" / "node", modules / "unleash-server" / "dist" / "server.js"],
                                   stdout=log, stderr=log, env=environment)
