@@ -41,6 +41,8 @@ pub async fn run() {
     let small = Sizes { keys: 1_000, body: 40, open: 100, events: events / 100 };
     let (many, few) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (many, few) = (registry(many.path()).await, registry(few.path()).await);
+    println!("filling registries to ask for pages: one has 100,000 keys, 10,000 open promotions, {events} events");
+    let began = Instant::now();
     let ends = [fill(&few, &small).await, fill(&many, &large).await];
     let reloaded = async |registry: &Registry| {
         let snapshot = countersign::snapshot::load(&registry.db, super::setup::PEPPER).await.unwrap();
@@ -52,6 +54,7 @@ pub async fn run() {
     for registry in [&hundred, &few, &many] {
         reloaded(registry).await;
     }
+    println!("  filled in {:.0} s", began.elapsed().as_secs_f64());
     let tiny = serve(hundred.clone()).await;
     let (few, large) = (serve(few).await, many.clone());
     let many = serve(many).await;
