@@ -1,17 +1,22 @@
-//! Stock clients of other languages against a served registry: each gets what the server and the command line give, and the
-//! readers of `fixtures/clients` prove what they got.
+//! One answer for a unit, whoever asks where: a registry and a relay of it, by resolving, explaining, OFREP of one key and of all,
+//! the command line, and stock clients of other languages; and the readers of `fixtures/clients` prove what they got.
 //!
-//! `fixtures/clients/install` makes them runnable; without it these tests say so and pass, but where CLIENTS=required. The one
-//! of `fixtures/clients/rust` takes part where CLIENTS_RUST names its program: it compiles for longer than all else.
-//! `PROVE=full` asks for 10,000 units in place of 200.
+//! `fixtures/clients/install` makes the clients runnable; without it these tests say so and leave them out, but where
+//! CLIENTS=required. The one of `fixtures/clients/rust` takes part where CLIENTS_RUST names its program: it compiles for longer
+//! than all else. `PROVE=full` asks for 10,000 units in place of 200.
 
+use crate::support::near::{Near, RELAY, pepper};
 use crate::support::program::program;
 use crate::support::registry::{Served, said, token_of};
+use countersign::client::Client;
 use countersign::rules::canonical::fragment_digest;
+use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::time::Instant;
+use tempfile::TempDir;
 
 /// One environment, which is the applications' by their role; nothing stands in the way of a promotion.
 const POLICY: &str = r#"
@@ -32,11 +37,20 @@ role = "releaser"
 who = "person:olga"
 role = "oncall"
 [[role]]
+who = "person:root"
+role = "admin"
+[[role]]
 who = "service:web"
 role = "service"
 environment = "production"
 "#;
 const PRODUCTION: &str = "production";
+/// Whose token the applications have, as [`Served`] knows its owner: it only resolves, so that a relay knows it too.
+const APP: &str = "web-resolves";
+/// The key at [`SHARE`], and what OFREP calls it.
+const PARTIAL: &str = "clients.partial";
+const SHARE: f64 = 0.375;
+const BULK: &str = "/ofrep/v1/evaluate/flags";
 
 fn clients() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/clients")
@@ -71,7 +85,7 @@ struct Stage {
 
 impl Stage {
     async fn start() -> Self {
-        let served = Served::with_policy(POLICY).await;
+        let served = Served::with_policy(&format!("{POLICY}{RELAY}")).await;
         let mut fragments = Map::new();
         let tone = json!({ "name": "tone", "body": "Be kind.", "owning_group": "owners" });
         served.post("dee", "/v1/fragments", tone).await.good();
@@ -223,47 +237,103 @@ impl Stage {
         self.case("clients.safe", "object", &json!({}), (&prompt, "DISABLED"), Some(&safe));
     }
 
-    /// A key at 37.5 %, with what the server and the command line say of each unit.
-    async fn partial(&mut self, units: &[String]) -> Value {
-        let first = self.serve("clients.partial", json!({ "format": "text", "body": "old" })).await;
-        let second = self.version("clients.partial", json!({ "format": "text", "body": "new" })).await;
-        self.promote("clients.partial", PRODUCTION, &second, json!({ "percent": 37.5 })).await;
-        self.version("clients.partial", json!({ "format": "text", "body": "a draft" })).await;
-        let mut digests = Vec::new();
-        for unit in units {
-            digests.push(self.served.resolve("clients.partial", PRODUCTION, unit).await["digest"].clone());
-        }
-        let inside = digests.iter().filter(|digest| **digest == second).count();
-        assert_eq!(digests.iter().filter(|digest| **digest == first).count(), units.len() - inside);
-        // Within five standard deviations of the share.
-        let (many, share) = (f64::from(u32::try_from(units.len()).unwrap()), 0.375);
-        let off = f64::from(u32::try_from(inside).unwrap()) - many * share;
-        assert!(off.abs() < 5.0 * (many * share * (1.0 - share)).sqrt(), "{inside} of {many}");
-        let bodies = json!({ first: "old", second: "new" });
-        json!({ "key": "clients.partial", "unit_type": "user", "units": units, "digests": digests, "bodies": bodies })
+    /// A key at [`SHARE`]; the digests of those outside and of those inside.
+    async fn partial(&mut self) -> [String; 2] {
+        let first = self.serve(PARTIAL, json!({ "format": "text", "body": "old" })).await;
+        let second = self.version(PARTIAL, json!({ "format": "text", "body": "new" })).await;
+        self.promote(PARTIAL, PRODUCTION, &second, json!({ "percent": SHARE * 100.0 })).await;
+        self.version(PARTIAL, json!({ "format": "text", "body": "a draft" })).await;
+        [first, second]
     }
 
-    /// The program as the application's.
-    fn program<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> tokio::process::Command {
+    /// A relay that follows to the newest event, and its directory.
+    async fn relay(&self) -> (Near, TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        pepper(dir.path());
+        let own = self.served.token("service:relay", "read").await;
+        let near = Near::start(&self.served.relay(dir.path()), &own).await.unwrap();
+        let head = self.served.head().await;
+        near.until("the relay follows", || async { near.health().await["seq"].as_u64().unwrap() >= head }).await;
+        (near, dir)
+    }
+
+    /// What a unit gets of [`PARTIAL`]: the same from the registry and the relay in each way of asking over HTTP, and all that the
+    /// unit gets in bulk besides.
+    async fn asked(&self, near: &Near, clients: &[Client; 2], unit: &str) -> Value {
+        let app = token_of(APP);
+        let context = json!({ "context": { "targetingKey": "nobody", "user": unit } });
+        let resolved = self.served.resolve(PARTIAL, PRODUCTION, unit).await;
+        assert_eq!(near.resolve(&app, PARTIAL, PRODUCTION, unit).await.good(), resolved, "{unit}");
+        let bulk = self.served.post(APP, BULK, context.clone()).await.good()["flags"].clone();
+        assert_eq!(near.post(&app, BULK, context.clone()).await.good()["flags"], bulk, "{unit}");
+        let one = format!("{BULK}/{PARTIAL}");
+        let single = self.served.post(APP, &one, context.clone()).await.good();
+        assert_eq!(near.post(&app, &one, context).await.good(), single, "{unit}");
+        let flag = bulk.as_array().unwrap().iter().find(|flag| flag["key"] == PARTIAL).unwrap();
+        for flag in [&single, flag] {
+            assert_eq!((&flag["metadata"]["version"], &flag["reason"]), (&resolved["digest"], &json!("SPLIT")), "{unit}");
+            assert_eq!(flag["value"]["body"], resolved["content"]["body"], "{unit}");
+        }
+        let (environment, key) = (PRODUCTION.parse().unwrap(), PARTIAL.parse().unwrap());
+        let [here, there] = clients.each_ref().map(|client| client.explain(&environment, &key, Some(unit)));
+        let (here, there) = (here.await.unwrap(), there.await.unwrap());
+        assert_eq!((&there, json!(here.digest)), (&here, resolved["digest"].clone()), "{unit}");
+        resolved["digest"].clone()
+    }
+
+    /// What each unit gets, asked in every way that needs no stock client.
+    async fn everywhere(&self, near: &Near, units: &[String], [outside, inside]: &[String; 2]) -> Value {
+        let app = token_of(APP);
+        let places = [self.served.address, near.address].map(|at| format!("http://{at}"));
+        let clients = places.each_ref().map(|at| Client::new(at, Some(&app)).unwrap());
+        let began = Instant::now();
+        let ask = async |(at, unit): (usize, &String)| {
+            let wanted = self.asked(near, &clients, unit).await;
+            // The program takes longer than all else: at the relay for every tenth unit.
+            for place in places.iter().take(if at % 10 == 0 { 2 } else { 1 }) {
+                let line = ["resolve", PARTIAL, "--env", PRODUCTION, "--unit", unit, "--output", "json", "--server", place];
+                let answer: Value = serde_json::from_str(&run("resolve", &mut self.program(APP, line)).await).unwrap();
+                assert_eq!(answer["digest"], wanted, "{unit} by the command line, of {place}");
+            }
+            wanted
+        };
+        let digests: Vec<Value> = stream::iter(units.iter().enumerate()).map(ask).buffered(8).collect().await;
+        let new = digests.iter().filter(|digest| **digest == **inside).count();
+        assert_eq!(digests.iter().filter(|digest| **digest == **outside).count(), units.len() - new);
+        // Within five standard deviations of the share.
+        let many = f64::from(u32::try_from(units.len()).unwrap());
+        let off = f64::from(u32::try_from(new).unwrap()) - many * SHARE;
+        assert!(off.abs() < 5.0 * (many * SHARE * (1.0 - SHARE)).sqrt(), "{new} of {many}");
+        println!(
+            "{many} units, {new} inside {SHARE}: one answer by resolve, explain, OFREP and command line, in {:?}",
+            began.elapsed()
+        );
+        let bodies = json!({ outside: "old", inside: "new" });
+        json!({ "key": PARTIAL, "unit_type": "user", "units": units, "digests": digests, "bodies": bodies })
+    }
+
+    /// The program as somebody's.
+    fn program<'a>(&self, who: &str, args: impl IntoIterator<Item = &'a str>) -> tokio::process::Command {
         let mut command = program(self.served.dir.path());
         command.args(args).env("COUNTERSIGN_SERVER", format!("http://{}", self.served.address));
-        command.env("COUNTERSIGN_TOKEN", token_of("web"));
+        command.env("COUNTERSIGN_TOKEN", token_of(who));
         command.into()
     }
 
     /// Writes what clients are to get, and the bundle; gives the first one's name.
-    async fn write(&self, partial: &Value) -> PathBuf {
+    async fn write(&self, near: &Near, partial: &Value) -> PathBuf {
         let file = |name: &str| self.served.dir.path().join(name);
         let known = json!({
-            "server": format!("http://{}", self.served.address), "environment": PRODUCTION, "environment_in_url": false,
-            "metrics": self.served.get("dee", "/metrics").await.text, "token": token_of("web"), "cases": self.cases, "partial": partial, "rendered": self.rendered,
+            "server": format!("http://{}", self.served.address), "relay": format!("http://{}", near.address),
+            "environment": PRODUCTION, "token": token_of(APP), "cases": self.cases, "partial": partial, "rendered": self.rendered,
+            "metrics": self.served.get("dee", "/metrics").await.text,
             "langfuse": self.langfuse, "killed": "clients.killed", "bundle": file("bundle.json"),
             "change": { "key": "clients.change", "token": token_of("olga"), "body": { "reason": "test" },
                 "path": format!("/v1/keys/clients.change/pointers/{PRODUCTION}/kill") },
         });
         std::fs::write(file("known.json"), known.to_string()).unwrap();
         let bundle = file("bundle.json");
-        run("export", &mut self.program(["export", "--env", PRODUCTION, "--bundle", bundle.to_str().unwrap()])).await;
+        run("export", &mut self.program("web", ["export", "--env", PRODUCTION, "--bundle", bundle.to_str().unwrap()])).await;
         file("known.json")
     }
 }
@@ -276,23 +346,20 @@ async fn run(name: &str, command: &mut tokio::process::Command) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_client_gets_what_the_server_and_the_command_line_give() {
-    if !installed() {
-        return;
-    }
+async fn a_unit_gets_one_answer_from_the_registry_the_command_line_the_relay_and_every_client() {
     let mut stage = Stage::start().await;
     stage.prompts().await;
     stage.values().await;
     stage.killed().await;
     stage.serve("clients.change", json!({ "format": "text", "body": "for now" })).await;
+    let digests = stage.partial().await;
+    let (near, _dir) = stage.relay().await;
     let units = units();
-    let partial = stage.partial(&units).await;
-    for (unit, wanted) in units.iter().zip(partial["digests"].as_array().unwrap()) {
-        let mut resolve = stage.program(["resolve", "clients.partial", "--env", PRODUCTION, "--unit", unit, "--output", "json"]);
-        let answer: Value = serde_json::from_str(&run("resolve", &mut resolve).await).unwrap();
-        assert_eq!(answer["digest"], *wanted, "{unit}");
+    let partial = stage.everywhere(&near, &units, &digests).await;
+    if !installed() {
+        return;
     }
-    let known = stage.write(&partial).await;
+    let known = stage.write(&near, &partial).await;
     let python = clients().join("python");
     let mut check = tokio::process::Command::new(python.join(".venv/bin/python"));
     let said_by_python = run("python", check.arg(python.join("check.py")).arg(&known)).await;
@@ -304,7 +371,7 @@ async fn every_client_gets_what_the_server_and_the_command_line_give() {
     }
     for said in sayings {
         print!("{said}");
-        assert!(said.contains(&format!("{} units", units.len())), "{said}");
+        assert!(said.contains(&format!("{} units at each of 2 places", units.len())), "{said}");
     }
     let change = said(stage.served.request("web", Method::GET, "/v1/environments/production/resolve/clients.change"));
     assert_eq!(change.await.good()["killed"], true, "the channel told of a change that was made");

@@ -1,25 +1,18 @@
 //! A relay near the applications: the registry's own answers, kills at once, what it refuses, what it keeps and what it does not.
 
 use crate::support::near::{Near, RELAY, pepper};
-use crate::support::program;
 use crate::support::registry::{POLICY, Said, Served, said, token_of};
-use countersign::client::Client;
-use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const KEY: &str = "support.greeting";
 const BULK: &str = "/env/dev/ofrep/v1/evaluate/flags";
 /// The application's token, as [`Served`] knows its owner.
 const APP: &str = "web-resolves";
-
-fn many(full: usize, ordinary: usize) -> usize {
-    if std::env::var("PROVE").is_ok_and(|how| how == "full") { full } else { ordinary }
-}
 
 /// A version of any content; gives its digest.
 async fn version(served: &Served, key: &str, mut content: Value) -> String {
@@ -50,77 +43,9 @@ async fn pair() -> (Served, Near, TempDir, String) {
     (served, near, dir, own)
 }
 
-async fn up_to(near: &Near, seq: u64) {
-    near.until("the relay follows", || async { near.health().await["seq"].as_u64().unwrap() >= seq }).await;
-}
-
 fn without(mut value: Value, member: &str) -> Value {
     value.as_object_mut().unwrap().remove(member);
     value
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_unit_gets_one_answer_from_the_registry_the_command_line_and_the_relay() {
-    let served = Served::with_relay().await;
-    let chat = json!([{ "role": "system", "content": "Answer as {{ name }}." }, { "placeholder": "history" }]);
-    let variables = json!([{ "name": "name", "type": "string", "required": true }]);
-    serving(&served, "support.chat", json!({ "format": "chat", "body": chat, "variables": variables })).await;
-    serving(&served, "support.object", json!({ "format": "json", "body": { "b": [1, 2.5], "a": null } })).await;
-    serving(&served, "support.number", json!({ "format": "json", "body": 3 })).await;
-    serving(&served, "support.dead", json!({ "format": "text", "body": "Never again." })).await;
-    served.act("olga", "support.dead", "dev", "kill", json!({ "reason": "test" })).await.good();
-    serving(&served, KEY, json!({ "format": "text", "body": "Hello" })).await;
-    let newer = version(&served, KEY, json!({ "format": "text", "body": "Good day" })).await;
-    let quarter = served.open(KEY, "dev", &newer, json!({ "percent": 25 })).await;
-    served.apply(&quarter).await;
-    let own = served.token("service:relay", "read").await;
-    let dir = tempfile::tempdir().unwrap();
-    pepper(dir.path());
-    let near = Near::start(&served.relay(dir.path()), &own).await.unwrap();
-    up_to(&near, served.head().await).await;
-
-    let app = token_of(APP);
-    let cli = [served.address, near.address].map(|at| Client::new(&format!("http://{at}"), Some(&app)).unwrap());
-    let (environment, key) = ("dev".parse().unwrap(), KEY.parse().unwrap());
-    let began = Instant::now();
-    let units = many(10_000, 300);
-    let (served, near, cli) = (&served, &near, &cli);
-    let inside = stream::iter(0..units)
-        .map(async |n| {
-            let unit = format!("unit-{n}");
-            let context = json!({ "context": { "targetingKey": unit } });
-            let bulk = served.post(APP, BULK, context.clone()).await;
-            let relayed = near.post(&app, BULK, context).await;
-            assert_eq!(relayed.good()["flags"], bulk.good()["flags"], "{unit}");
-            let body = json!({ "unit": unit });
-            let path = format!("/v1/environments/dev/resolve/{KEY}");
-            let resolved = served.post(APP, &path, body.clone()).await.good();
-            assert_eq!(near.post(&app, &path, body).await.good(), resolved, "{unit}");
-            let flag = bulk.json()["flags"].as_array().unwrap().iter().find(|flag| flag["key"] == KEY).unwrap().clone();
-            assert_eq!(flag["metadata"]["version"], resolved["digest"], "{unit}");
-            // Each step of the way is the same, too: as `resolve --explain` asks.
-            let [here, there] = [&cli[0], &cli[1]].map(|client| client.explain(&environment, &key, Some(&unit)));
-            let (here, there) = (here.await.unwrap(), there.await.unwrap());
-            assert_eq!(there, here, "{unit}");
-            assert_eq!(json!(here.digest), resolved["digest"]);
-            usize::from(resolved["reason"] == "rollout")
-        })
-        .buffer_unordered(16)
-        .fold(0, async |sum, one| sum + one)
-        .await;
-    println!("{units} units, five keys each: one answer everywhere, in {:?}; {inside} inside 25 %", began.elapsed());
-    assert!(inside > units / 5 && inside < units * 3 / 10, "{inside} of {units}");
-
-    // The program itself, against both.
-    let home = tempfile::tempdir().unwrap();
-    let said_by = |server: &str| {
-        let mut command = program::program(home.path());
-        let line = ["resolve", KEY, "--env", "dev", "--unit", "unit-7", "--explain", "--output", "json", "--server", server];
-        program::said(command.args(line).env("COUNTERSIGN_TOKEN", &app)).json()
-    };
-    let [here, there] = [served.address, near.address].map(|at| said_by(&format!("http://{at}")));
-    assert_eq!(here, there);
-    assert_eq!(here["digest"], near.resolve(&app, KEY, "dev", "unit-7").await.good()["digest"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
