@@ -100,6 +100,8 @@ pub struct Config {
     /// Send the token over plain http beyond loopback.
     #[serde(default)]
     pub insecure_http: bool,
+    /// A PEM file of the authorities that alone are trusted for https, beside this one; the system's unless named.
+    pub ca: Option<PathBuf>,
     /// A theme's name or file.
     pub theme: Option<String>,
     /// A keymap's name or file.

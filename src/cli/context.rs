@@ -32,6 +32,9 @@ pub struct Globals {
     /// Send the token over plain http beyond this machine
     #[arg(long, global = true, help_heading = "Global options")]
     pub insecure_http: bool,
+    /// Trust only authorities of this PEM file for https, in place of the system's
+    #[arg(long, global = true, env = "COUNTERSIGN_CA", value_name = "FILE", help_heading = "Global options")]
+    pub ca: Option<PathBuf>,
     /// Where settings and tokens are kept
     #[arg(long, global = true, env = "COUNTERSIGN_CONFIG_DIR", value_name = "DIR", help_heading = "Global options", hide = true)]
     pub config_dir: Option<PathBuf>,
@@ -141,7 +144,7 @@ impl Context {
     /// A client of the named registry, with its token or login where there is one.
     pub fn client(&self) -> Result<crate::client::Client, Failure> {
         let server = self.server_or_hint()?;
-        let options = crate::client::ClientOptions { token: self.token(server)?, ..self.client_options(server) };
+        let options = crate::client::ClientOptions { token: self.token(server)?, ..self.client_options(server)? };
         if options.token.is_none()
             && let Some(session) = super::login::kept(self, server)?
         {
@@ -151,13 +154,22 @@ impl Context {
     }
 
     /// How to reach a registry, without a token.
-    pub fn client_options(&self, server: &str) -> crate::client::ClientOptions {
-        crate::client::ClientOptions {
+    pub fn client_options(&self, server: &str) -> Result<crate::client::ClientOptions, Failure> {
+        Ok(crate::client::ClientOptions {
             base_url: server.to_owned(),
             token: None,
             insecure_http: self.globals.insecure_http || self.config.insecure_http,
+            authority: self.authority()?,
             timeout: std::time::Duration::from_secs(30),
-        }
+        })
+    }
+
+    /// Whose certificates are trusted: flag or environment, then the settings' file, which names a file beside itself.
+    fn authority(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let beside = |file: &PathBuf| self.paths.config_dir.join(file);
+        let Some(file) = self.globals.ca.clone().or_else(|| self.config.ca.as_ref().map(beside)) else { return Ok(None) };
+        let unread = |why: std::io::Error| Failure::usage(format!("--ca {} cannot be read: {why}", file.display()));
+        std::fs::read(&file).map(Some).map_err(unread)
     }
 
     /// Where verified chain heads are remembered.

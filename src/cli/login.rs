@@ -36,7 +36,7 @@ impl Login {
                 let offer = offer(context, &server, Some(issuer.as_str()).filter(|name| !name.is_empty())).await?;
                 let session = log_in(&offer).await?;
                 // Not renewed before it is kept: what renews it may work once only.
-                let options = ClientOptions { token: Some(session.token.clone()), ..context.client_options(&server) };
+                let options = ClientOptions { token: Some(session.token.clone()), ..context.client_options(&server)? };
                 let me = Client::with(options)?.me().await?;
                 keep(context, &server, session)?;
                 context.out.answer(&me, me_text)
@@ -48,7 +48,7 @@ impl Login {
 
 /// The issuer to log in with: the named one, else the only one.
 async fn offer(context: &Context, server: &str, name: Option<&str>) -> Result<LoginOffer, Failure> {
-    let offers = Client::with(context.client_options(server))?.login_offers().await?.issuers;
+    let offers = Client::with(context.client_options(server)?)?.login_offers().await?.issuers;
     let names: Vec<String> = offers.iter().map(|offer| line(&offer.name)).collect();
     let known = || format!("it has: {}", names.join(", "));
     match (name, offers.len()) {
@@ -157,7 +157,7 @@ async fn keep_token(context: &Context) -> Done {
         None => ask("")?,
     };
     let token = token.trim().to_owned();
-    let options = ClientOptions { token: Some(token.clone()), ..context.client_options(&server) };
+    let options = ClientOptions { token: Some(token.clone()), ..context.client_options(&server)? };
     let me = Client::with(options)?.me().await?;
     let file = context.paths.tokens_file();
     let mut tokens = Tokens::read(&file)?;

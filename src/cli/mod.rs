@@ -62,6 +62,8 @@ mod served;
 mod shell;
 #[cfg(feature = "tui")]
 mod terminal;
+#[cfg(feature = "server")]
+pub mod tls;
 #[cfg(feature = "tui")]
 mod token;
 #[cfg(feature = "tui")]

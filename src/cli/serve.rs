@@ -3,11 +3,12 @@
 use super::context::Context;
 use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
+use super::tls::TlsFiles;
 use crate::rules::canonical;
 use crate::rules::net::Range;
 use crate::server::cors::Origin;
 use crate::server::limits::{Limits, PER_SECOND};
-use crate::server::{self, Outside};
+use crate::server::{self, Listening, Outside};
 use crate::storage::Journal;
 use crate::workflow::Registry;
 use std::net::SocketAddr;
@@ -26,6 +27,9 @@ pub struct Serve {
     /// Where to listen; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:7400", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// What it shows over TLS
+    #[command(flatten)]
+    pub tls: TlsFiles,
     /// sqlite:PATH or postgres://…, instead of the directory's own SQLite file
     #[arg(long, env = "COUNTERSIGN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<String>,
@@ -57,6 +61,8 @@ pub struct Serve {
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Whether it speaks https.
+    pub secure: bool,
     /// Ends after the cancellation, when the last answer is out.
     pub task: tokio::task::JoinHandle<Done>,
 }
@@ -69,6 +75,7 @@ pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop:
     let args = Serve {
         dir: dir.to_owned(),
         listen,
+        tls: TlsFiles::default(),
         database: database.map(str::to_owned),
         pepper_file: None,
         signing_key_file: None,
@@ -83,6 +90,7 @@ pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop:
 
 async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Failure> {
     let (dir, listen) = (&args.dir, args.listen);
+    let tls = args.tls.read()?;
     let lock = directory::serving(dir)?;
     let registry = directory::open_registry(dir, args.database.as_deref(), args.pepper_file.as_deref()).await?;
     let registry = remember(registry, &args.journal.clone().unwrap_or_else(|| dir.join(JOURNAL))).await;
@@ -93,13 +101,15 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let address = listener.local_addr().map_err(taken)?;
     let db = registry.db.clone();
     let limits = Limits::of(args.requests_per_second);
+    let secure = tls.is_some();
+    let listening = Listening::new(listener, tls);
     let task = tokio::spawn(async move {
-        server::serve_with(Arc::new(registry), outside, limits, listener, stop).await;
+        server::serve_with(Arc::new(registry), outside, limits, listening, stop).await;
         db.close().await;
         drop(lock);
         Ok(())
     });
-    Ok(Running { address, task })
+    Ok(Running { address, secure, task })
 }
 
 /// Takes the journal up. A database that is older than it was put back by somebody's hand: what it forgot is done again at once, and
@@ -165,11 +175,13 @@ pub async fn run(_context: &Context, args: Serve) -> Done {
 pub async fn until_signalled(start: impl AsyncFnOnce(CancellationToken) -> Result<Running, Failure>) -> Done {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = CancellationToken::new();
-    let Running { address, mut task } = start(stop.clone()).await?;
-    if !address.ip().is_loopback() {
-        tracing::warn!("{address} is reachable from elsewhere, and tokens travel in clear: put TLS in front of it");
+    let Running { address, secure, mut task } = start(stop.clone()).await?;
+    if !secure && !address.ip().is_loopback() {
+        tracing::warn!(
+            "{address} is reachable from elsewhere, and tokens travel in clear: give --tls-cert and --tls-key, or put TLS in front of it"
+        );
     }
-    tracing::info!("listening on http://{address}");
+    tracing::info!("listening on {}://{address}", if secure { "https" } else { "http" });
     let done = tokio::select! {
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,

@@ -19,6 +19,7 @@ mod promotions;
 mod sse;
 pub mod stream;
 mod transport;
+mod trust;
 mod verify;
 mod versions;
 mod webhooks;

@@ -1,6 +1,6 @@
 //! The connection: one HTTP client, the token, timeouts, problems, sizes.
 
-use super::{Answer, ClientError, Renewing};
+use super::{Answer, ClientError, Renewing, trust};
 use crate::wire::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,8 @@ pub struct ClientOptions {
     pub token: Option<String>,
     /// Send the token over plain http beyond loopback too.
     pub insecure_http: bool,
+    /// PEM of the authorities that alone are trusted for https; the system's unless given.
+    pub authority: Option<Vec<u8>>,
     /// How long one call may take.
     pub timeout: Duration,
 }
@@ -74,6 +76,7 @@ impl Client {
             base_url: base_url.to_owned(),
             token: token.map(str::to_owned),
             insecure_http: false,
+            authority: None,
             timeout: Duration::from_secs(30),
         })
     }
@@ -91,12 +94,13 @@ impl Client {
 
     fn bearing(bearer: Bearer, options: ClientOptions) -> Answer<Self> {
         init_tls();
-        let ClientOptions { base_url, timeout, insecure_http, .. } = options;
+        let ClientOptions { base_url, timeout, insecure_http, authority, .. } = options;
         let base = base_url.trim_end_matches('/').to_owned();
         check_address(&base, !matches!(bearer, Bearer::Nobody) && !insecure_http)?;
         let builder = reqwest::Client::builder();
         // Reading the system's certificates takes longer than the first answer on loopback, where none is ever looked at.
-        let builder = if base.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
+        let in_clear = base.starts_with("http://");
+        let builder = if in_clear { builder.tls_certs_only([]) } else { trust::by(builder, authority.as_deref())? };
         let http = builder
             .connect_timeout(CONNECT)
             // Each keeps room for the largest answer that it read.
@@ -236,7 +240,8 @@ impl Client {
         if error.is_builder() {
             return ClientError::Refused(format!("this cannot be sent: {}", chain_of(error)));
         }
-        ClientError::Unreachable { server: self.inner.base.clone(), why: chain_of(error) }
+        let why = trust::advice(error).unwrap_or_else(|| chain_of(error));
+        ClientError::Unreachable { server: self.inner.base.clone(), why }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The accept loop: one task a connection, limits on headers and connections, an end without broken answers.
 
+use super::tls::{Begun, Tls, in_clear};
 use axum::Router;
 use axum::http::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -9,6 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -24,13 +26,40 @@ const MOST_CONNECTIONS: usize = 4096;
 /// How long running requests may take to end after a shutdown.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `shutdown`; then lets running requests end.
-pub async fn accept(listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    let builder = Arc::new(builder());
+/// Where connections come in: over TLS where there is a certificate to show.
+#[derive(Debug)]
+pub struct Listening {
+    tcp: TcpListener,
+    tls: Option<Tls>,
+}
+
+impl Listening {
+    /// The port, and the certificate.
+    pub fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
+        Self { tcp, tls }
+    }
+}
+
+impl From<TcpListener> for Listening {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
+    }
+}
+
+/// What connections share.
+struct Entry {
+    builder: auto::Builder<TokioExecutor>,
+    router: Router,
+    tls: Option<Tls>,
+}
+
+/// Serves `router` until `shutdown`; then lets running requests end.
+pub async fn accept(Listening { tcp: listener, tls }: Listening, router: Router, shutdown: CancellationToken) {
+    let entry = Arc::new(Entry { builder: builder(), router, tls });
     let tracker = TaskTracker::new();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     while let Some((stream, peer, permit)) = next(&listener, &permits, &shutdown).await {
-        tracker.spawn(connection(builder.clone(), stream, Door { router: router.clone(), peer }, shutdown.clone(), permit));
+        tracker.spawn(connection(entry.clone(), stream, peer, shutdown.clone(), permit));
     }
     drop(listener);
     tracker.close();
@@ -107,14 +136,31 @@ async fn next(
 }
 
 async fn connection(
-    builder: Arc<auto::Builder<TokioExecutor>>,
+    entry: Arc<Entry>,
     stream: TcpStream,
-    door: Door,
+    peer: Peer,
     shutdown: CancellationToken,
-    permit: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 ) {
     // Without it small answers wait for the peer's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
+    let door = Door { router: entry.router.clone(), peer };
+    let Some(tls) = &entry.tls else { return talk(&entry.builder, stream, door, shutdown).await };
+    let begun = tokio::select! {
+        begun = tls.begin(stream) => begun,
+        () = shutdown.cancelled() => None,
+    };
+    match begun {
+        Some(Begun::Secure(stream)) => talk(&entry.builder, stream, door, shutdown).await,
+        Some(Begun::Clear(stream)) => talk(&entry.builder, stream, Door { router: in_clear(), peer }, shutdown).await,
+        None => {}
+    }
+}
+
+async fn talk<S>(builder: &auto::Builder<TokioExecutor>, stream: S, door: Door, shutdown: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(door));
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -127,5 +173,4 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(error = &*error, "a connection ended badly");
     }
-    drop(permit);
 }

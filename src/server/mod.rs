@@ -18,7 +18,9 @@ mod reading;
 pub mod relay;
 mod respond;
 pub mod router;
+pub mod tls;
 
+pub use accept::Listening;
 pub use outside::Outside;
 pub use reading::Reading;
 
@@ -74,13 +76,13 @@ pub async fn serve_with(
     registry: Arc<Registry>,
     outside: Outside,
     limits: Limits,
-    listener: TcpListener,
+    listener: impl Into<Listening> + Send,
     shutdown: CancellationToken,
 ) {
     let (outside, issuers, limits, metrics) = (Arc::new(outside), Arc::default(), Arc::new(limits), Arc::default());
     let reading = Arc::new(Reading::of(&registry, &outside, &metrics, &shutdown));
     let app = App { registry, reading, outside, issuers, limits, metrics, shutdown: Arc::new(shutdown.clone()) };
     let jobs = jobs::start(&app, &shutdown);
-    accept::accept(listener, router::router(app), shutdown).await;
+    accept::accept(listener.into(), router::router(app), shutdown).await;
     jobs.wait().await;
 }

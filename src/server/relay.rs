@@ -7,7 +7,7 @@ use super::handlers::{ofrep, ofrep_events, resolve};
 use super::limits::Limits;
 use super::reading::Reading;
 use super::respond::{SEQ, shown};
-use super::{accept, auth, middleware, router};
+use super::{Listening, accept, auth, middleware, router};
 use crate::model::{Code, Refusal};
 use crate::wire::paths::template as t;
 use axum::Router;
@@ -19,7 +19,6 @@ use axum::routing::{get, post};
 use serde::Serialize;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::net::TcpListener;
 
 /// How a relay stands to its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -76,9 +75,9 @@ impl FromRef<Relay> for Arc<Reading> {
 }
 
 /// Serves until the reading's shutdown; then lets running requests end.
-pub async fn serve(relay: Relay, listener: TcpListener) {
+pub async fn serve(relay: Relay, listening: Listening) {
     let shutdown = relay.reading.shutdown.clone();
-    accept::accept(listener, routes(relay), shutdown).await;
+    accept::accept(listening, routes(relay), shutdown).await;
 }
 
 /// Every route of a relay: the registry's handlers, under the registry's rows of who may.

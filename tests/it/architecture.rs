@@ -29,6 +29,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("axum", &["server"]),
     ("tower", &["server"]),
     ("tower_http", &["server"]),
+    ("tokio_rustls", &["server"]),
     ("reqwest", &["client", "outward"]),
     ("ratatui", &["tui"]),
     ("crossterm", &["tui"]),

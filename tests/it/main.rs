@@ -55,6 +55,7 @@ mod relay;
 mod relay_process;
 mod storage;
 mod support;
+mod tls;
 mod webhooks;
 mod workflow_content;
 mod workflow_guards;

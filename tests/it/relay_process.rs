@@ -1,13 +1,13 @@
 //! A relay as a program beside a registry as a program: killed, away, back, and put back from an older backup.
 
 use crate::support::near::RELAY;
-use crate::support::program::{POLICY, Program, program, said};
+use crate::support::program::{POLICY, Program, program, said, tls_file};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -32,11 +32,7 @@ impl Drop for Relayed {
 impl Relayed {
     /// Starts it with what the stage made, and more options.
     fn start(stage: &Stage, more: &[&str]) -> Self {
-        let p = &stage.registry;
-        let mut command = program(p.home.path());
-        command.args(["relay", "--listen", "127.0.0.1:0", "--upstream", &p.server]);
-        command.arg("--data").arg(stage.data()).arg("--pepper-file").arg(p.dir().join("unit-pepper"));
-        command.arg("--token-file").arg(p.home.path().join("relay-token")).args(more);
+        let mut command = stage.relay("near", more);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let log = Arc::new(Mutex::new(String::new()));
@@ -54,7 +50,9 @@ impl Relayed {
             lines.lines().map_while(Result::ok).for_each(|line| written.lock().unwrap().push_str(&(line + "\n")));
         });
         countersign::client::init_tls();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let authority = fs::read(tls_file("authority.pem")).unwrap();
+        let trusted = reqwest::Certificate::from_pem(&authority);
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only(trusted).build().unwrap();
         Self { child, server, log, client, app: stage.app.clone() }
     }
 
@@ -114,6 +112,16 @@ impl Stage {
 
     fn data(&self) -> PathBuf {
         self.registry.home.path().join("near")
+    }
+
+    /// The command of a relay that keeps its state in a directory of that name.
+    fn relay(&self, data: &str, more: &[&str]) -> Command {
+        let p = &self.registry;
+        let mut command = program(p.home.path());
+        command.args(["relay", "--listen", "127.0.0.1:0", "--upstream", &p.server]);
+        command.arg("--data").arg(p.home.path().join(data)).arg("--pepper-file").arg(p.dir().join("unit-pepper"));
+        command.arg("--token-file").arg(p.home.path().join("relay-token")).args(more);
+        command
     }
 
     /// Another text serves in dev.
@@ -199,4 +207,19 @@ async fn a_registry_that_was_put_back_from_an_older_backup_is_refused_but_for_it
     drop(relay);
     let relay = Relayed::start(&stage, &[]);
     relay.stands("following").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_follows_over_tls_whom_it_trusts_and_serves_over_tls_itself() {
+    let mut stage = Stage::set();
+    stage.registry.over_tls("server.pem");
+    let authority = tls_file("authority.pem");
+    let (certificate, key) = (tls_file("server.pem"), tls_file("server.key"));
+    let relay = Relayed::start(&stage, &["--ca", &authority, "--tls-cert", &certificate, "--tls-key", &key]);
+    assert!(relay.server.starts_with("https://"), "{}", relay.server);
+    relay.stands("following").await;
+    assert_eq!(relay.body().await, "Hello.\n");
+    let other = stage.relay("further", &["--ca", &tls_file("stranger.pem")]).output().unwrap();
+    let why = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(other.status.code() == Some(7) && why.contains("is not trusted here"), "{why}");
 }

@@ -8,15 +8,16 @@ use super::directory::{self, DATABASE, PEPPER};
 use super::exit::{Done, Exit, Failure};
 use super::proof::public_key;
 use super::serve::{Running, log_to_stderr, until_signalled};
+use super::tls::TlsFiles;
 use crate::client::{self, Client, ClientOptions, Pin, Pins, accept};
 use crate::clock::Clock;
 use crate::model::mirror::Mirror;
 use crate::model::{Digest, Timestamp};
 use crate::rules::note::PublicKey;
-use crate::server::Reading;
 use crate::server::cors::Origin;
 use crate::server::limits::Limits;
 use crate::server::relay::{self as over_http, Standing};
+use crate::server::{Listening, Reading};
 use crate::snapshot::{Pepper, Snapshot, SnapshotCell};
 use follow::Follower;
 use shelf::{Kept, Shelf, Withheld};
@@ -45,6 +46,9 @@ pub struct Relay {
     /// Where to listen; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:7401", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// What it shows over TLS
+    #[command(flatten)]
+    pub tls: TlsFiles,
     /// A file of the relay's own token at the registry: scope read, roles service and auditor; --token unless given
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -91,7 +95,7 @@ pub async fn run(context: &Context, args: Relay) -> Done {
         }
         None => context.token(&args.upstream)?,
     };
-    let options = ClientOptions { token, ..context.client_options(&args.upstream) };
+    let options = ClientOptions { token, ..context.client_options(&args.upstream)? };
     until_signalled(async |stop| start(&args, options, stop).await).await
 }
 
@@ -106,6 +110,7 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
         let text = format!("--data {}: a registry is kept there", dir.display());
         return Err(Failure::usage(text).hint("give the relay a directory of its own"));
     }
+    let tls = args.tls.read()?;
     directory::make_private(dir)?;
     let lock = directory::alone(dir)?;
     let pepper = directory::read_pepper(args.pepper_file.as_deref().unwrap_or(&dir.join(PEPPER)))?;
@@ -123,15 +128,17 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
     let follower = tokio::spawn(Follower::new(post, withheld).run());
     first_state(&reading, &standing).await.inspect_err(|_| stop.cancel())?;
     let relay = over_http::Relay { reading, standing, limits: Arc::new(Limits::default()) };
+    let secure = tls.is_some();
+    let listening = Listening::new(listener, tls);
     let task = tokio::spawn(async move {
-        over_http::serve(relay, listener).await;
+        over_http::serve(relay, listening).await;
         // The follower holds the only way to the writer, which ends when what was said last is on the disk.
         let _ = follower.await;
         let _ = tokio::task::spawn_blocking(move || writer.join()).await;
         drop(lock);
         Ok(())
     });
-    Ok(Running { address, task })
+    Ok(Running { address, secure, task })
 }
 
 /// What a relay begins with.

@@ -4,6 +4,7 @@ use super::registry::{Said, Served, said};
 use countersign::cli::exit::Failure;
 use countersign::cli::relay::{Relay, start};
 use countersign::cli::serve::Running;
+use countersign::cli::tls::TlsFiles;
 use countersign::client::ClientOptions;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -46,6 +47,7 @@ impl Served {
             upstream: format!("http://{}", self.address),
             data: dir.to_owned(),
             listen: "127.0.0.1:0".parse().unwrap(),
+            tls: TlsFiles::default(),
             token_file: None,
             pepper_file: None,
             key: None,
@@ -70,6 +72,7 @@ impl Near {
             base_url: args.upstream.clone(),
             token: Some(token.to_owned()),
             insecure_http: false,
+            authority: None,
             timeout: Duration::from_secs(10),
         };
         let stop = CancellationToken::new();

@@ -59,6 +59,11 @@ pub fn program(home: &Path) -> Command {
     command
 }
 
+/// A file of `fixtures/tls`.
+pub fn tls_file(name: &str) -> String {
+    format!("{}/fixtures/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 /// Runs a command to its end.
 pub fn said(command: &mut Command) -> Said {
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
@@ -115,8 +120,13 @@ impl Program {
     /// The same with more options.
     pub fn restart_with(&mut self, options: &[&str]) {
         self.stop();
-        let address = self.server.trim_start_matches("http://").to_owned();
+        let address = self.server.split_once("://").unwrap().1.to_owned();
         (self.child, self.server) = serve(self.home.path(), &self.dir(), &address, options);
+    }
+
+    /// The same over TLS, with a certificate of `fixtures/tls`.
+    pub fn over_tls(&mut self, certificate: &str) {
+        self.restart_with(&["--tls-cert", &tls_file(certificate), "--tls-key", &tls_file("server.key")]);
     }
 
     /// A start that fails.
