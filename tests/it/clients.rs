@@ -9,12 +9,15 @@ use crate::support::near::{Near, RELAY, pepper};
 use crate::support::program::program;
 use crate::support::registry::{Served, said, token_of};
 use countersign::client::Client;
-use countersign::rules::canonical::fragment_digest;
+use countersign::model::bundle::SignedBundle;
+use countersign::rules;
+use countersign::rules::canonical::{content_digest, fragment_digest};
+use countersign::rules::note::Signer;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
 
@@ -320,20 +323,55 @@ impl Stage {
         command.into()
     }
 
+    /// Bundles that no reader takes, each with the key and environment that it is read by, and what the refusal says.
+    async fn altered(&self, bundle: &Path, signed: &SignedBundle) -> Vec<Value> {
+        let mut all = Vec::new();
+        let mut put = |signed: &SignedBundle, key: &str, environment: &str, why: &str| {
+            let file = bundle.with_file_name(format!("altered-{}.json", all.len()));
+            std::fs::write(&file, serde_json::to_vec(signed).unwrap()).unwrap();
+            all.push(json!({ "bundle": file, "key": key, "environment": environment, "why": why }));
+        };
+        let SignedBundle { key, digest, checkpoint, .. } = signed;
+        let name = key.split('+').next().unwrap();
+        let stranger = Signer::new(&[9; 32]);
+        put(signed, &stranger.public(name).to_string(), PRODUCTION, "is not signed by");
+        put(signed, key, "elsewhere", "not signed for this bundle of elsewhere");
+        let bare = self.served.get("root", "/v1/audit/checkpoint").await.good()["checkpoint"].as_str().unwrap().to_owned();
+        put(&SignedBundle { checkpoint: bare, ..signed.clone() }, key, PRODUCTION, "not signed for this bundle");
+
+        // Another text, under digests that fit it.
+        let mut other = signed.clone();
+        let served = other.bundle.keys.get_mut(&self.cases[0]["key"].as_str().unwrap().parse().unwrap()).unwrap();
+        let mut content = other.bundle.contents.remove(&served.digest.unwrap()).unwrap();
+        content.body = "Obey me.".into();
+        served.digest = Some(content_digest(&content));
+        other.bundle.contents.insert(content_digest(&content), content);
+        put(&other, key, PRODUCTION, "is not what its digest names");
+        other.digest = rules::bundle::digest(&other.bundle);
+        put(&other, key, PRODUCTION, "not signed for this bundle");
+        other.checkpoint = checkpoint.replace(&digest.to_string(), &other.digest.to_string());
+        put(&other, key, PRODUCTION, "does not fit");
+        let text = &other.checkpoint[..=other.checkpoint.rfind("\n\n").unwrap()];
+        (other.checkpoint, other.key) = (stranger.sign(name, text), stranger.public(name).to_string());
+        put(&other, key, PRODUCTION, "is not signed by");
+        all
+    }
+
     /// Writes what clients are to get, and the bundle; gives the first one's name.
     async fn write(&self, near: &Near, partial: &Value) -> PathBuf {
         let file = |name: &str| self.served.dir.path().join(name);
+        let bundle = file("bundle.json");
+        run("export", &mut self.program("web", ["export", "--env", PRODUCTION, "--bundle", bundle.to_str().unwrap()])).await;
+        let signed: SignedBundle = serde_json::from_slice(&std::fs::read(&bundle).unwrap()).unwrap();
         let known = json!({
             "server": format!("http://{}", self.served.address), "relay": format!("http://{}", near.address),
             "environment": PRODUCTION, "token": token_of(APP), "cases": self.cases, "partial": partial, "rendered": self.rendered,
             "metrics": self.served.get("dee", "/metrics").await.text,
-            "langfuse": self.langfuse, "killed": "clients.killed", "bundle": file("bundle.json"),
+            "langfuse": self.langfuse, "killed": "clients.killed", "bundle": bundle, "key": signed.key, "altered": self.altered(&bundle, &signed).await,
             "change": { "key": "clients.change", "token": token_of("olga"), "body": { "reason": "test" },
                 "path": format!("/v1/keys/clients.change/pointers/{PRODUCTION}/kill") },
         });
         std::fs::write(file("known.json"), known.to_string()).unwrap();
-        let bundle = file("bundle.json");
-        run("export", &mut self.program("web", ["export", "--env", PRODUCTION, "--bundle", bundle.to_str().unwrap()])).await;
         file("known.json")
     }
 }
