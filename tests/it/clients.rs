@@ -336,7 +336,7 @@ impl Stage {
         let stranger = Signer::new(&[9; 32]);
         put(signed, &stranger.public(name).to_string(), PRODUCTION, "is not signed by");
         put(signed, key, "elsewhere", "not signed for this bundle of elsewhere");
-        let bare = self.served.get("root", "/v1/audit/checkpoint").await.good()["checkpoint"].as_str().unwrap().to_owned();
+        let bare = self.served.get("root", "/v1/audit/checkpoint").await.text;
         put(&SignedBundle { checkpoint: bare, ..signed.clone() }, key, PRODUCTION, "not signed for this bundle");
 
         // Another text, under digests that fit it.
