@@ -184,5 +184,5 @@ fn event_text(out: &Output, event: &AuditEvent) -> String {
     let Some(body) = &event.body else { return format!("{number}  {}  (withheld)", event.at) };
     let why = ["rationale", "reason"].iter().find_map(|m| body.detail.get(*m)).and_then(serde_json::Value::as_str).unwrap_or("");
     let why = if why.is_empty() { String::new() } else { format!("  {}", line(why)) };
-    format!("{number}  {}  {}  {}  {}{why}", event.at, line(&body.actor.to_string()), body.action, line(&body.subject.0))
+    format!("{number}  {}  {}  {}  {}{why}", event.at, line(&body.actor.to_string()), body.said(), line(&body.subject.0))
 }

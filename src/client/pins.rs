@@ -81,6 +81,22 @@ impl Pins {
         self.write(pin)
     }
 
+    /// What was last taken for the true chain of a server, if ever.
+    ///
+    /// # Errors
+    /// The file beside the pins cannot be read. A line of it that is damaged counts as none.
+    pub fn accepted(&self, server: &str) -> io::Result<Option<Accepted>> {
+        let path = self.folder.join("accepted.ndjson");
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(named(&path, &e)),
+        };
+        let lines = text.split(|byte| *byte == b'\n').rev();
+        let read = |line: &[u8]| serde_json::from_slice::<Accepted>(line).ok();
+        Ok(lines.filter_map(read).find(|accepted| accepted.now.server == server))
+    }
+
     fn write(&self, pin: &Pin) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder).map_err(|e| named(&self.folder, &e))?;
         let path = self.path(&pin.server);
@@ -143,6 +159,23 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         let error = pins.get("http://127.0.0.1:1").unwrap_err();
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn what_was_accepted_last_is_found_by_server_whatever_stands_around_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let pins = Pins::under(dir.path());
+        assert_eq!(pins.accepted("http://127.0.0.1:1").unwrap(), None);
+        let accept = |seq, rationale: &str| {
+            let now = pin(seq, 1);
+            let why = Accepted { at: Timestamp(1), rationale: rationale.into(), before: None, now: now.clone() };
+            pins.replace(&now, &why).unwrap();
+            why
+        };
+        accept(5, "first");
+        let last = accept(3, "second");
+        assert_eq!(pins.accepted("http://127.0.0.1:1").unwrap(), Some(last));
+        assert_eq!(pins.accepted("http://127.0.0.1:2").unwrap(), None);
     }
 
     #[cfg(unix)]

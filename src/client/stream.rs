@@ -1,7 +1,7 @@
 //! Following a registry: each event once, in order, verified; lost connections come back by themselves.
 
 use super::patrol::{self, Patrol};
-use super::pins::Pins;
+use super::pins::{Accepted, Pins};
 use super::verify::{self, Contact, VerifyError};
 use super::{Client, ClientError, sse};
 use crate::model::{AuditEvent, ChainHead, Code, EnvironmentPointer};
@@ -40,6 +40,9 @@ pub enum Followed {
     },
     /// The chain is not what it was or does not hold together: an alarm that stays. Events go on coming, unverified.
     Broken(Break),
+    /// After an alarm a person took the chain as it stands for the true one, on this machine: the alarm is over, and the
+    /// stream begins anew.
+    Accepted,
 }
 
 /// The stream that [`follow`] gives; dropping it ends the connection.
@@ -61,8 +64,18 @@ impl Stream for Following {
 /// remembered across processes; without, only while this stream lives.
 pub fn follow(client: Client, pins: Option<Pins>) -> Following {
     let (sender, receiver) = mpsc::channel(1024);
-    let mut follower =
-        Follower { client, pins, sender, known: None, trust: Trust::Unknown, heard: 0, kept: 0, beats: 0, patrol: Patrol::new() };
+    let mut follower = Follower {
+        client,
+        pins,
+        sender,
+        known: None,
+        trust: Trust::Unknown,
+        heard: 0,
+        kept: 0,
+        beats: 0,
+        patrol: Patrol::new(),
+        accepted: None,
+    };
     tokio::spawn(async move { follower.run().await });
     Following { receiver }
 }
@@ -94,12 +107,16 @@ struct Follower {
     /// Heartbeats since the patrol's last round.
     beats: u32,
     patrol: Patrol,
+    /// What a person had accepted on this machine when the alarm was raised.
+    accepted: Option<Accepted>,
 }
 
 /// Why a connection ended.
 enum End {
     /// Nobody listens any more.
     Dropped,
+    /// The chain as it stands was accepted: begin anew, at once.
+    Anew,
     /// To be tried again.
     Lost(ClientError),
 }
@@ -120,7 +137,11 @@ impl Follower {
                 end = self.connection() => end,
                 () = sender.closed() => End::Dropped,
             };
-            let End::Lost(error) = end else { return };
+            let error = match end {
+                End::Lost(error) => error,
+                End::Anew => continue,
+                End::Dropped => return,
+            };
             attempt = if self.heard == before { attempt + 1 } else { 1 };
             let retry_in = wait(attempt, rand::random());
             if self.sender.send(Followed::Lost { retry_in, error }).await.is_err() {
@@ -257,6 +278,9 @@ impl Follower {
             self.compare(&head).await?;
             self.walk().await?;
         }
+        if self.trust == Trust::Broken {
+            self.forgive().await?;
+        }
         self.heard = head.seq;
         self.keep();
         self.tell(Followed::Heartbeat(head)).await
@@ -300,7 +324,25 @@ impl Follower {
         }
     }
 
+    /// Ends the alarm where a person accepted the chain since: only that, never a pin that merely moved.
+    async fn forgive(&mut self) -> Result<(), End> {
+        let accepted = self.last_accepted();
+        if accepted.is_none() || accepted == self.accepted {
+            return Ok(());
+        }
+        (self.trust, self.known, self.kept) = (Trust::Unknown, None, 0);
+        self.tell(Followed::Accepted).await?;
+        Err(End::Anew)
+    }
+
+    fn last_accepted(&self) -> Option<Accepted> {
+        self.pins.as_ref()?.accepted(self.client.base_url()).ok().flatten()
+    }
+
     async fn alarm(&mut self, at: Break) -> Result<(), End> {
+        if self.trust != Trust::Broken {
+            self.accepted = self.last_accepted();
+        }
         self.trust = Trust::Broken;
         self.tell(Followed::Broken(at)).await
     }

@@ -1,7 +1,7 @@
 //! `audit_event`: one for each successful change, each chained to the one before.
 
 use super::promotion::words;
-use super::{Actor, Digest, Timestamp};
+use super::{Actor, Digest, Timestamp, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -90,6 +90,17 @@ words! {
         AccessDenied = "access.denied",
         /// Confidential text was read.
         ContentRead = "content.read",
+    }
+}
+
+impl AuditBody {
+    /// What was done, as people say it: one action covers every verdict on a promotion, and only an approval approves.
+    pub fn said(&self) -> &'static str {
+        let verdict = self.detail.get("verdict").and_then(Value::as_str).and_then(|word| word.parse::<Verdict>().ok());
+        match (self.action, verdict) {
+            (Action::PromotionApprove, Some(verdict)) if verdict != Verdict::Approve => verdict.as_str(),
+            (action, _) => action.as_str(),
+        }
     }
 }
 

@@ -252,6 +252,11 @@ pub fn is_undo(row: &Promotion) -> bool {
     row.act == Act::Revive && row.reason.is_some()
 }
 
+/// What a row did, in a word: a kill that was taken back is no revive.
+pub fn said(row: &Promotion) -> &'static str {
+    if is_undo(row) { "undo-kill" } else { row.act.as_str() }
+}
+
 /// The applied promote or revive whose rollout `pointer` shows; none after a rollback. `decided`: the promote, revive or rollback
 /// that was applied last.
 pub fn running(pointer: &EnvironmentPointer, decided: Option<Promotion>) -> Option<Promotion> {

@@ -238,6 +238,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Whether the registry takes no token from here.
+    pub(crate) fn is_of_token(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.code == Code::Unauthenticated)
+    }
+
     /// Whether the registry takes nothing but what holds back.
     pub(crate) fn is_of_read_only(&self) -> bool {
         self.problem.as_ref().is_some_and(|problem| problem.code == Code::ReadOnly)

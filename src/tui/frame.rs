@@ -194,6 +194,7 @@ fn right_of_identity(look: &Look) -> Vec<(String, Role)> {
         (Wire::Connecting, _) => (format!("{} connecting", look.sign("◌", "o")), Role::Pending),
         (Wire::Stale, _) => (format!("{} stale", look.sign("◐", "!")), Role::Warning),
         (Wire::Reconnecting(n), _) => (format!("{} reconnecting {n}", look.sign("◌", "o")), Role::Warning),
+        (Wire::SignedOut, _) => (format!("{} not signed in", look.sign("◌", "o")), Role::Danger),
     });
     right.push(match &look.link.chain {
         Chain::Unknown => ("chain not read".to_owned(), Role::Dim),
@@ -211,9 +212,8 @@ fn alarm(state: &State, look: &Look) -> Option<Line<'static>> {
     let Chain::Broken { seq, why } = &state.link.chain else { return None };
     let row = Row::new(state.screen.width, look)
         .on(Role::Alarm)
-        .word(format!(" !! AUDIT CHAIN BROKEN AT #{seq}: "), Role::Alarm)
-        .outside_word(why, Role::Alarm)
-        .word(". Do not trust this trail. A kill still works.", Role::Alarm);
+        .word(format!(" !! AUDIT CHAIN BROKEN AT #{seq}: do not trust this trail; a kill works. "), Role::Alarm)
+        .outside_word(why, Role::Alarm);
     Some(row.line())
 }
 
@@ -221,6 +221,10 @@ fn alarm(state: &State, look: &Look) -> Option<Line<'static>> {
 fn stale(width: u16, look: &Look) -> Option<Line<'static>> {
     if matches!(look.link.wire, Wire::Live | Wire::Connecting) {
         return None;
+    }
+    if look.link.wire == Wire::SignedOut {
+        let row = Row::new(width, look).on(Role::Warning).word(" ! NOT SIGNED IN: q, then countersign login", Role::Warning);
+        return Some(row.word(" --server ", Role::Warning).outside_word(&look.session.server, Role::Warning).line());
     }
     let since = look.link.heard_at.map_or_else(|| "the start".to_owned(), |at| age::clock(at, look.screen.offset));
     let text = format!(" {} STALE since {since}: what you see may have changed. A kill is kept and sent.", look.sign("◐", "!"));
@@ -300,9 +304,23 @@ fn steady(state: &State) -> std::time::Duration {
 }
 
 /// Acts that the hint line offers in a scope, the most useful first.
-fn offered(scope: Scope) -> &'static [Action] {
+fn offered(state: &State) -> &'static [Action] {
     use Action as A;
-    match scope {
+    match update::scopes(state)[0] {
+        // After the fact nothing can be approved any more, and a difference without a promotion has nothing to vote on.
+        Scope::Inbox if rooms::inbox::owed(&state.inbox) => &[A::InboxSettle, A::InboxOpen, A::InboxComment, A::InboxDiff],
+        Scope::Review if rooms::review::owed(&state.review) => {
+            &[A::ReviewSettle, A::ReviewNext, A::ReviewComment, A::ReviewHidden, A::ReviewFold, A::ReviewUnit, A::ReviewGates]
+        }
+        Scope::Review if state.review.promotion.is_none() => &[
+            A::ReviewNext,
+            A::ReviewPrevious,
+            A::ReviewHidden,
+            A::ReviewFold,
+            A::ReviewFoldAll,
+            A::ReviewUnit,
+            A::ReviewFragments,
+        ],
         Scope::Inbox => &[A::InboxOpen, A::InboxApprove, A::InboxReject, A::InboxDiff, A::InboxGates, A::InboxSettle],
         Scope::Review => &[
             A::ReviewNext,
@@ -316,7 +334,7 @@ fn offered(scope: Scope) -> &'static [Action] {
         ],
         Scope::Keys => &[A::KeysOpen, A::Find, A::KeysDraft, A::KeysSort],
         Scope::History => &[A::HistoryOpen, A::HistoryDiff, A::HistoryDiffMark, A::HistoryBase, A::HistoryGates, A::HistoryEdit],
-        Scope::Rollouts => &[A::RolloutsOpen, A::RolloutsHold],
+        Scope::Rollouts => &[A::RolloutsOpen, A::RolloutsHold, A::Find],
         Scope::Audit => &[A::AuditOpen, A::AuditPause, A::AuditVerify, A::Find, A::Bottom],
         _ => &[],
     }
@@ -335,7 +353,7 @@ fn hints(width: u16, state: &State, look: &Look) -> Line<'static> {
     let whole = [Action::Copy, Action::Danger, Action::Palette, Action::Help];
     let tail = if width >= 100 { &whole[..] } else { &whole[1..] };
     let taken: usize = tail.iter().map(|a| hint_text(*a, look).width() + 2).sum();
-    for action in offered(update::scopes(state)[0]) {
+    for action in offered(state) {
         let text = hint_text(*action, look);
         let Some(key) = look.keymap.text(*action) else { continue };
         if row.left() < text.width() + 2 + taken {

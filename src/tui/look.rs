@@ -1,7 +1,7 @@
 //! What a view is given beside its state: theme, signs, time, session.
 
 use super::keymap::Keymap;
-use super::state::{Link, Screen, Session};
+use super::state::{Link, Screen, Session, Wire};
 use super::theme::{Role, Theme};
 use crate::model::Timestamp;
 use ratatui::style::Style;
@@ -26,6 +26,10 @@ impl Look<'_> {
     /// The style of a role.
     pub(crate) fn style(&self, role: Role) -> Style {
         self.theme.style(role)
+    }
+    /// What stands where rows will stand once they are fetched; without a token none will.
+    pub(crate) fn awaited(&self, what: &'static str) -> &'static str {
+        if self.link.wire == Wire::SignedOut { " not signed in: nothing can be read" } else { what }
     }
     /// One of two signs: the second where only ASCII can be shown.
     pub(crate) fn sign<'s>(&self, unicode: &'s str, ascii: &'s str) -> &'s str {

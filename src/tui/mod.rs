@@ -14,6 +14,7 @@ pub(crate) mod frame;
 pub(crate) mod fuzzy;
 pub(crate) mod highlight;
 pub mod keymap;
+mod link;
 pub(crate) mod look;
 pub(crate) mod msg;
 pub(crate) mod nearness;

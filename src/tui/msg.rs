@@ -87,7 +87,11 @@ pub(crate) enum Followed {
         retry_in: u64,
         /// Why, where a person has to know: a token that is no longer valid.
         why: Option<String>,
+        /// Whether the registry answers and takes no token from here.
+        signed_out: bool,
     },
+    /// On this machine a person took the chain as it stands for the true one: the alarm is over.
+    Accepted,
     /// The chain is broken: the first bad number and why.
     Broken {
         /// The first bad number.

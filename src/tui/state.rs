@@ -205,6 +205,8 @@ pub(crate) enum Wire {
     Stale,
     /// Gone; which attempt comes next.
     Reconnecting(u32),
+    /// The registry answers, and takes no token from here.
+    SignedOut,
 }
 
 /// What this process verified of the audit chain.
@@ -350,6 +352,14 @@ impl Notices {
                 notice.seq = Some(seq);
             }
             _ => self.own = Some((seq, now)),
+        }
+    }
+
+    /// A remark was for its moment: the next key after a few seconds, or the minute, takes it away. Results stay.
+    pub(crate) fn let_go(&mut self, now: Timestamp, seconds: i64) {
+        let over = |(notice, at): &(Notice, Timestamp)| notice.kind == NoticeKind::Note && now.seconds_since(*at) >= seconds;
+        if self.last.as_ref().is_some_and(over) {
+            self.last = None;
         }
     }
 

@@ -4,10 +4,11 @@ use super::action::{Action, Scope};
 use super::dialogs::Dialog;
 use super::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
 use super::keymap::{Found, Key, Press};
+use super::link;
 use super::msg::{DialogRequest, Followed, Msg, Notice, Place, ReviewPane, ReviewTarget};
 use super::overlays;
 use super::rooms;
-use super::state::{Chain, Cx, Modal, Now, Room, State, Subject, Tab, Wire};
+use super::state::{Cx, Modal, Now, Room, State, Subject, Tab, Wire};
 use crate::model::Timestamp;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,8 +19,6 @@ const TWICE: i64 = 1_000_000;
 const LONE_DIGIT: Duration = Duration::from_millis(500);
 /// The same in microseconds.
 const LONE_DIGIT_MICROS: i64 = 500_000;
-/// A stream that is silent for so many microseconds is stale: heartbeats come each second.
-pub(crate) const SILENCE: i64 = 2_500_000;
 /// Messages that a message may cause in turn; more is a fault, and is cut off rather than looping for ever.
 const CASCADE: usize = 64;
 
@@ -126,6 +125,7 @@ pub(crate) fn say(notice: Notice) -> Effect {
 // --- keys ---
 
 fn pressed(state: &mut State, key: Key, now: Now) -> Vec<Effect> {
+    state.notices.let_go(now.wall, 3);
     let dialog = matches!(state.modal, Some(Modal::Dialog(_)));
     if key.press == Press::Up && !dialog {
         return Vec::new();
@@ -190,7 +190,7 @@ pub(crate) fn typing(state: &State) -> bool {
         Room::Inbox => rooms::inbox::typing(&state.inbox),
         Room::Review(_) => rooms::review::typing(&state.review),
         Room::Keys => rooms::keys::typing(&state.keys),
-        Room::Rollouts => false,
+        Room::Rollouts => rooms::rollouts::typing(&state.rollouts),
         Room::Audit => rooms::audit::typing(&state.audit),
     }
 }
@@ -270,6 +270,10 @@ fn act(state: &mut State, action: Action, now: Now) -> Vec<Effect> {
         Action::Redraw => vec![Effect::Redraw],
         Action::Refetch => refetch(state, now),
         Action::Reveal => reveal(state, now),
+        Action::AuditVerify if state.room != Room::Audit => {
+            let effects = go(state, Place::Audit(None), now);
+            effects.into_iter().chain(to_room(state, &Msg::Chosen(action), now)).collect()
+        }
         _ if action.scope() == Scope::Danger => overlays::danger::chosen(state, action),
         _ if action.scope() == Scope::Copy => overlays::copy::chosen(state, action),
         _ => to_room(state, &Msg::Chosen(action), now),
@@ -334,7 +338,7 @@ fn reveal(state: &mut State, now: Now) -> Vec<Effect> {
     effects
 }
 
-fn refetch(state: &mut State, now: Now) -> Vec<Effect> {
+pub(super) fn refetch(state: &mut State, now: Now) -> Vec<Effect> {
     let mut effects = vec![state.slots.load(Slot::Session, Query::Session)];
     effects.extend(to_room(state, &Msg::Chosen(Action::Refetch), now));
     effects
@@ -437,7 +441,8 @@ fn to_focus(state: &mut State, msg: &Msg, now: Now) -> Vec<Effect> {
 }
 
 fn ticked(state: &mut State, now: Now) -> Vec<Effect> {
-    if state.link.wire == Wire::Live && state.link.heard_at.is_some_and(|at| now.wall.0 - at.0 >= SILENCE) {
+    state.notices.let_go(now.wall, 30);
+    if state.link.wire == Wire::Live && state.link.heard_at.is_some_and(|at| now.wall.0 - at.0 >= link::SILENCE) {
         state.link.wire = Wire::Stale;
     }
     let mut effects = lone_digit(state, now);
@@ -461,24 +466,14 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
         // The link line says that the registry is away; a list of the same would help nobody.
         let away = matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout);
         let own = matches!(slot, Slot::Dialog | Slot::DialogExtra);
-        if !away && !own {
+        let signed_out = state.link.refused(failure);
+        if !away && !own && !signed_out {
             effects.push(say(Notice::error(failure.text.clone())));
         }
     }
     if let Ok(answer) = &answer {
         state.session.learn(answer);
-    }
-    match &answer {
-        Ok(Answer::Verified(from, head)) if !matches!(state.link.chain, Chain::Broken { .. }) => {
-            // What was verified before ends where this ends: the earlier beginning counts.
-            let (from, first) = match &state.link.chain {
-                Chain::Verified { from: known, first, .. } if known < from => (*known, *first),
-                _ => (*from, false),
-            };
-            state.link.chain = Chain::Verified { from, head: *head, first };
-        }
-        Ok(Answer::Broken { seq, why }) => state.link.chain = Chain::Broken { seq: *seq, why: why.clone() },
-        _ => {}
+        state.link.verified(answer);
     }
     let answer = match answer {
         // Long lists are handed over whole.
@@ -518,7 +513,7 @@ fn session(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
 }
 
 fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
-    let mut effects = link(state, &followed, now);
+    let mut effects = link::heard(state, &followed, now);
     if let Followed::Audit(event) = &followed
         && let (Some(body), Some(me)) = (&event.body, &state.session.me)
         && body.actor == me.actor
@@ -540,53 +535,6 @@ fn follow(state: &mut State, followed: Followed, now: Now) -> Vec<Effect> {
     effects.extend(rooms::review::update(&mut state.review, &msg, &mut cx!(state, now)));
     effects.extend(to_dialog(state, &msg, now));
     effects
-}
-
-/// What the stream says about the connection and the chain.
-fn link(state: &mut State, followed: &Followed, now: Now) -> Vec<Effect> {
-    let link = &mut state.link;
-    let was = link.wire;
-    match followed {
-        Followed::Lost { attempt, why, .. } => {
-            link.wire = Wire::Reconnecting(*attempt);
-            // A token that ended does not come back by itself: say it, once.
-            return why.iter().map(|why| say(Notice::error(why.clone()))).collect();
-        }
-        Followed::Broken { seq, why } => link.chain = Chain::Broken { seq: *seq, why: why.clone() },
-        Followed::Connected { contact } => {
-            let broken = matches!(link.chain, Chain::Broken { .. });
-            if let Some(contact) = contact.filter(|_| !broken) {
-                link.chain = Chain::Verified { from: contact.from, head: contact.head, first: contact.first };
-            }
-        }
-        Followed::Audit(event) => {
-            if let Chain::Verified { head, .. } = &mut link.chain {
-                *head = crate::model::ChainHead { seq: event.seq, event_id: event.event_id, at: event.at };
-            }
-        }
-        Followed::Heartbeat(head) => link.head = Some(*head),
-        Followed::Pointer(_) => {}
-    }
-    link.heard_at = Some(now.wall);
-    link.wire = Wire::Live;
-    match followed {
-        // After a gap everything may be different.
-        Followed::Connected { .. } if was != Wire::Live && was != Wire::Connecting => refetch(state, now),
-        // The first time everything is on its way already: each room asks again after what it gets.
-        Followed::Connected { .. } if state.session.world.is_none() && !state.slots.is_waiting(Slot::Session) => {
-            vec![state.slots.load(Slot::Session, Query::Session)]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The next moment at which something changes by itself: the link turns stale, or the minute is over.
-pub(crate) fn next_tick(state: &State, now: Timestamp) -> Timestamp {
-    const MINUTE: i64 = 60_000_000;
-    let minute = now.0.div_euclid(MINUTE).saturating_add(1).saturating_mul(MINUTE);
-    let silent =
-        state.link.heard_at.filter(|_| state.link.wire == Wire::Live).map_or(i64::MAX, |at| at.0.saturating_add(SILENCE));
-    Timestamp(minute.min(silent))
 }
 
 /// Tabs in order with the number that opens each.

@@ -139,7 +139,11 @@ impl Follower {
             Followed::Lost { error, .. } if !self.broken => self.stands(Stand::Away, &error.to_string()),
             Followed::Broken(at) => self.distrust(at.seq, &at.why),
             // A pointer's event follows it, and proves it.
-            Followed::Pointer(_) | Followed::Connected(None) | Followed::Audit(_) | Followed::Lost { .. } => {}
+            Followed::Pointer(_)
+            | Followed::Connected(None)
+            | Followed::Audit(_)
+            | Followed::Lost { .. }
+            | Followed::Accepted => {}
         }
     }
 

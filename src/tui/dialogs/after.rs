@@ -4,6 +4,7 @@ use super::sheet::Row;
 use super::spec::{Ask, Spec, one_line, promotion_rows};
 use super::words;
 use crate::model::{PromotionKind, PromotionState};
+use crate::rules::promotion::said;
 use crate::tui::effect::Call;
 use crate::tui::msg::DialogKind;
 use crate::wire::promotions::{PromotionView, Rationale};
@@ -30,7 +31,7 @@ pub(super) fn spec(ask: &Ask) -> Spec {
         if kind == DialogKind::SettleNote { ask.rationale_flag().replace("--rationale", "--note") } else { ask.rationale_flag() };
     spec.command = format!("countersign {command} {id} {flag}");
     let body = Rationale { rationale: ask.form.reason(), dry_run: false };
-    let what = format!("the {} of {key} in {}", promotion.act, ask.place());
+    let what = format!("the {} of {key} in {}", said(promotion), ask.place());
     match kind {
         DialogKind::SettleReview => {
             (spec.task, spec.done) = (format!("review {what}"), format!("reviewed {what}"));

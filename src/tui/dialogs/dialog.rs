@@ -388,9 +388,10 @@ impl Dialog {
                 }
             }
             KeyCode::Enter if !self.form.is_writing() => self.form.step(false),
-            KeyCode::PageDown if !self.form.is_writing() => self.scroll = self.scroll.saturating_add(5),
-            KeyCode::PageUp if !self.form.is_writing() => self.scroll = self.scroll.saturating_sub(5),
-            _ if self.form.focus == Focus::Token => self.token_key(key, cx),
+            // A rationale has a line or three: pages are those of what is read above it.
+            KeyCode::PageDown if self.form.focus != Focus::Body => self.scroll = self.scroll.saturating_add(5),
+            KeyCode::PageUp if self.form.focus != Focus::Body => self.scroll = self.scroll.saturating_sub(5),
+            _ if self.form.focus == Focus::Token || (pressed && self.form.moves_on(key)) => self.token_key(key, cx),
             KeyCode::Char(c @ ('[' | ']')) if !self.form.is_writing() && !matches!(self.form.focus, Focus::Share | Focus::At) => {
                 self.other_place(c == ']', cx);
             }

@@ -87,6 +87,8 @@ pub(crate) struct Form {
     pub(crate) token: bool,
     /// Whether the token comes before the rationale: a kill.
     pub(crate) token_first: bool,
+    /// Whether a letter just made the choice: another letter is meant for what comes next.
+    pub(crate) chose: bool,
     /// What has the keys.
     pub(crate) focus: Focus,
 }
@@ -96,7 +98,18 @@ impl Form {
     pub(crate) fn new(with_why: bool) -> Self {
         let why = with_why.then(|| Field::new(Lines::Many));
         let focus = if with_why { Focus::Why } else { Focus::Cancel };
-        Self { choice: None, share: None, timing: None, at: None, body: None, why, token: false, token_first: false, focus }
+        Self {
+            choice: None,
+            share: None,
+            timing: None,
+            at: None,
+            body: None,
+            why,
+            token: false,
+            token_first: false,
+            chose: false,
+            focus,
+        }
     }
 
     /// The rationale as typed, without blanks around it.
@@ -129,6 +142,22 @@ impl Form {
         let at = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
         let next = if back { at + stops.len() - 1 } else { at + 1 } % stops.len();
         self.focus = stops[next];
+        self.chose = false;
+    }
+
+    /// Gives the keys to the token where a reason was just chosen by its letter and another letter follows: somebody in a
+    /// hurry types the environment at once, and none of its letters may choose another reason. The same letter again is a
+    /// finger that stayed too long.
+    pub(crate) fn moves_on(&mut self, key: &Key) -> bool {
+        let KeyCode::Char(c) = key.code else { return false };
+        let same = self.choice.as_ref().and_then(|choice| choice.items.get(choice.at?)?.0) == Some(c);
+        let moves = self.chose && self.focus == Focus::Choice && self.token && self.token_first;
+        if !moves || same || key.ctrl || key.alt || c == ' ' {
+            return false;
+        }
+        self.focus = Focus::Token;
+        self.chose = false;
+        true
     }
 
     /// Keeps the keys on something that is there.
@@ -142,7 +171,11 @@ impl Form {
     /// Takes a key for the choice or the texts; whether it meant something to them.
     pub(crate) fn key(&mut self, key: &Key) -> bool {
         match self.focus {
-            Focus::Choice => self.choice.as_mut().is_some_and(|choice| choice.key(key)),
+            Focus::Choice => {
+                let took = self.choice.as_mut().is_some_and(|choice| choice.key(key));
+                self.chose = took && matches!(key.code, KeyCode::Char(c) if c != ' ');
+                took
+            }
             Focus::Share => self.share.as_mut().is_some_and(|field| field.key(key)),
             Focus::Timing => self.timing.as_mut().is_some_and(|choice| choice.key(key)),
             Focus::At => self.at.as_mut().is_some_and(|field| field.key(key)),

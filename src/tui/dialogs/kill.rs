@@ -4,7 +4,9 @@ use super::form::Choice;
 use super::sheet::{Row, Words};
 use super::spec::{Ask, Spec, Token, quoted};
 use super::words;
-use crate::model::{BasisPoints, KillReason, Timestamp};
+use crate::model::{BasisPoints, KeyId, KillReason, Scope, Timestamp};
+use crate::rules::access::Need;
+use crate::rules::policy::matches;
 use crate::tui::effect::Call;
 use crate::tui::theme::Role;
 use crate::wire::pointers::{Kill, KillMany};
@@ -70,10 +72,35 @@ pub(super) fn spec(ask: &Ask) -> Spec {
     spec
 }
 
+/// Whether, as far as this terminal knows, the registry will take a kill from here. It decides nothing: a kill is never
+/// kept back by what may have changed meanwhile.
+fn may(ask: &Ask) -> bool {
+    let (Some(me), Some(environment)) = (&ask.session.me, ask.environment) else { return true };
+    let token = matches!(me.scope, Scope::Full | Scope::Kill) && me.environment.as_ref().is_none_or(|own| own == environment);
+    let keys = if ask.request.more.len() > 1 { &ask.request.more[..] } else { std::slice::from_ref(&ask.request.key) };
+    let granted = |key: &KeyId| {
+        me.roles.iter().filter(|grant| Need::Kill.roles().contains(&grant.role)).any(|grant| {
+            grant.environment.as_ref().is_none_or(|place| place == environment.as_str())
+                && grant.namespace.as_ref().is_none_or(|pattern| matches(pattern, key.namespace()))
+        })
+    };
+    token && keys.iter().all(granted)
+}
+
 fn rows(ask: &Ask) -> Vec<Row> {
+    let mut rows = facts(ask);
+    if !may(ask) {
+        let roles: Vec<&str> = Need::Kill.roles().iter().map(|role| role.as_str()).collect();
+        let text = format!("! you may not kill here, as far as is known: call a {}", roles.join(" or "));
+        rows.insert(0, Row::Line(Words::of(Role::Danger, &text)));
+    }
+    rows
+}
+
+fn facts(ask: &Ask) -> Vec<Row> {
     let known = ask.known;
     if ask.request.more.len() > 1 {
-        let names: Vec<&str> = ask.request.more.iter().map(crate::model::KeyId::as_str).collect();
+        let names: Vec<&str> = ask.request.more.iter().map(KeyId::as_str).collect();
         return vec![
             Row::named("keys", &names.join(", ")),
             Row::named("after", "the safe default of each for EVERY unit, sticky until revived"),

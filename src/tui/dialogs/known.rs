@@ -1,6 +1,7 @@
 //! What a dialog has read: it shows these facts, pins them, and computes what is signed from them.
 
 use super::arming::{Difference, Pin};
+use super::spec::label;
 use super::words;
 use crate::model::{Digest, Environment, EnvironmentPointer, UnitType, Verdict, Version};
 use crate::tui::effect::{Answer, Facts};
@@ -96,7 +97,7 @@ impl Known {
                 put(format!("{} on {}", words::who(&vote.approver), vote.gate), vote.verdict.to_string());
             }
             for item in &view.readiness.0 {
-                put(format!("{} {}", item.kind, item.name), item.status.to_string());
+                put(label(item), item.status.to_string());
             }
         }
         // A promotion's statement covers these.

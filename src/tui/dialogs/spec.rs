@@ -5,7 +5,9 @@ use super::known::Known;
 use super::sheet::{Row, Words};
 use super::words;
 use super::{after, approve, draft, kill, open, pointer, promote, unanswered, version};
-use crate::model::{BasisPoints, Environment, ReadinessItem, ReadinessStatus, Timestamp, UnitType};
+use crate::model::{
+    BasisPoints, Environment, PromotionState, ReadinessItem, ReadinessKind, ReadinessStatus, Timestamp, UnitType,
+};
 use crate::tui::effect::Call;
 use crate::tui::msg::{DialogKind, DialogRequest};
 use crate::tui::state::{Link, Session};
@@ -123,7 +125,14 @@ pub(super) fn quoted(text: &str) -> String {
 /// What a promotion says of itself: from, to, baseline, safe default, plan, why, policy and statement.
 pub(super) fn promotion_rows(view: &PromotionView, known: &Known, now: Timestamp) -> Vec<Row> {
     let promotion = &view.promotion;
-    let serving = view.pointer.as_ref().map_or(String::new(), |p| format!("   {} %", p.rollout_pct));
+    // The pointer is as it is now: what it says of the digest before is true until the promotion took effect.
+    let now_serves =
+        view.pointer.as_ref().filter(|p| promotion.state == PromotionState::Open && Some(p.digest) == promotion.from_digest);
+    let serving = match now_serves {
+        Some(p) if p.killed => "   KILLED".to_owned(),
+        Some(p) => format!("   {} %", p.rollout_pct),
+        None => String::new(),
+    };
     let from = view.from.as_ref().map_or_else(|| known.name(promotion.from_digest.as_ref()), |v| words::version(v, now));
     let to = view.to.as_ref().map_or_else(|| known.name(promotion.to_digest.as_ref()), |v| words::version(v, now));
     let outside = if promotion.rollout_pct == BasisPoints::ALL {
@@ -167,7 +176,13 @@ pub(super) fn readiness_rows(view: &PromotionView) -> Vec<Row> {
     let mut rows = Vec::new();
     for item in &view.readiness.0 {
         if item.status == ReadinessStatus::Met {
-            met.push(Words::of(Role::Ok, "+ ").then(&label(item)));
+            // `+ quarantine` would read as what it is not.
+            let by_reason = matches!(
+                item.kind,
+                ReadinessKind::State | ReadinessKind::Quarantine | ReadinessKind::Killed | ReadinessKind::Held
+            );
+            let word = if by_reason { item.reason.clone() } else { label(item) };
+            met.push(Words::of(Role::Ok, "+ ").then(&word));
         } else {
             rows.push(Row::Line(sign(item)));
         }
@@ -178,7 +193,8 @@ pub(super) fn readiness_rows(view: &PromotionView) -> Vec<Row> {
     rows
 }
 
-fn label(item: &ReadinessItem) -> String {
+/// What is required: `gate tone`, `order`.
+pub(super) fn label(item: &ReadinessItem) -> String {
     let kind = item.kind.as_str().replace('_', " ");
     if item.name == item.kind.as_str() { kind } else { format!("{kind} {}", item.name) }
 }

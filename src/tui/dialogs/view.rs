@@ -17,6 +17,7 @@ use super::form::{Choice, Focus};
 use super::known::said;
 use super::sending::Stage;
 use super::sheet::{Row, Words};
+use super::spec::label;
 use crate::rules::hidden::{Ink, Piece, Shown, visible, wrap};
 use crate::tui::field::Field;
 use crate::tui::look::Look;
@@ -432,11 +433,7 @@ fn foot(dialog: &Dialog, look: &Look, width: usize) -> Vec<Line<'static>> {
             lines.extend(wrapped(&Words::of(Role::Danger, &format!("x {}{hint}", failure.text)), width, look));
             let unmet = failure.problem.iter().flat_map(|problem| &problem.unmet);
             lines.extend(unmet.take(4).flat_map(|item| {
-                wrapped(
-                    &Words::of(Role::Danger, "  x ").then(&format!("{} {}: {}", item.kind, item.name, item.reason)),
-                    width,
-                    look,
-                )
+                wrapped(&Words::of(Role::Danger, "  x ").then(&format!("{}: {}", label(item), item.reason)), width, look)
             }));
         }
         // Reasons that do not fit beside the button.

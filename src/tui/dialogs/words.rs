@@ -1,6 +1,7 @@
 //! How dialogs say numbers, versions and times.
 
 use crate::model::{Actor, BasisPoints, Plan, Timestamp, Version};
+pub(super) use crate::tui::widgets::plural;
 use crate::wire::pointers::Reach;
 
 /// `12 min`, `3 h`, `9 d`; what lies in the future is `now`.
@@ -65,11 +66,6 @@ pub(super) fn part(reach: &Reach, share: BasisPoints) -> String {
 /// `1 open promotion goes stale`
 pub(super) fn stale(n: usize) -> String {
     format!("{} {} stale", plural(n, "open promotion"), if n == 1 { "goes" } else { "go" })
-}
-
-/// `1 key`, `3 keys`
-pub(super) fn plural(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 #[cfg(test)]

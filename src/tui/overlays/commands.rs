@@ -63,14 +63,20 @@ const COMMANDS: &[(&str, &str, Verb, &str)] = &[
     ("errors", "", Verb::Action(Action::Errors), "what went wrong"),
     ("help", "", Verb::Action(Action::Help), "every action with its key"),
     ("quit", "", Verb::Action(Action::Quit), "leave"),
+    ("q", "", Verb::Action(Action::Quit), "leave"),
+    ("verify", "", Verb::Action(Action::AuditVerify), "verify the audit chain here"),
 ];
 
-/// Commands whose word begins with what was typed: word, arguments, sentence.
+/// Commands whose word begins with what was typed, a whole word first: word, arguments, sentence.
 pub(super) fn matching(line: &str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> + use<'_> {
     let word = line.split_whitespace().next().unwrap_or_default();
     let whole = line.contains(' ');
     let fits = move |name: &str| if whole { name == word } else { name.starts_with(word) };
-    COMMANDS.iter().filter(move |(name, ..)| fits(name)).map(|(name, arguments, _, help)| (*name, *arguments, *help))
+    // A short word of its own stands for another one: it is found by those who type it, and not listed.
+    let listed = move |name: &str| fits(name) && (name != "q" || word == "q");
+    let mut found: Vec<_> = COMMANDS.iter().filter(|command| listed(command.0)).collect();
+    found.sort_by_key(|command| command.0 != word);
+    found.into_iter().map(|command| (command.0, command.1, command.3))
 }
 
 /// What a line asks for; the subject fills what it leaves out.
@@ -249,6 +255,16 @@ mod tests {
             let error = read(line, &Subject::default()).unwrap_err();
             assert!(error.contains(wanted), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn a_whole_word_comes_before_what_it_begins() {
+        let first = |line| matching(line).next().map(|found| found.0);
+        assert_eq!(first("q"), Some("q"));
+        assert_eq!(read("q", &Subject::default()), Ok(Msg::Chosen(Action::Quit)));
+        assert_eq!(first("qu"), Some("quarantine"));
+        assert!(matching("").all(|found| found.0 != "q"), "not listed beside `quit`");
+        assert_eq!(read("verify", &Subject::default()), Ok(Msg::Chosen(Action::AuditVerify)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Help, made from the catalogue: every action with its keys; a filter on top; entries run with enter.
 
 use super::{Frame, Look, Outcome, Rect, State, centred};
+use crate::rules::hidden::visible;
 use crate::tui::action::{Action, Scope};
 use crate::tui::field::{Field, Lines};
 use crate::tui::keymap::{Key, KeyCode, Keymap};
@@ -12,6 +13,10 @@ use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
 use crate::tui::widgets::scroll::{Cursor, Move, first};
 use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Columns before the sentence of an action.
+const SENTENCE: usize = 35;
 
 /// What is listed, and where it stands.
 #[derive(Debug)]
@@ -72,9 +77,26 @@ impl Help {
         self.filter.paste(text);
     }
 
+    /// The whole sentence of the action under the cursor, where its row has no room for it.
+    fn sentence(&self, listed: &[Action], width: u16, look: &Look) -> Vec<Line<'static>> {
+        let Some(action) = listed.get(self.cursor.at) else { return Vec::new() };
+        if action.help().width() + SENTENCE <= usize::from(width) {
+            return Vec::new();
+        }
+        let room = usize::from(width).saturating_sub(2).max(8);
+        let wrapped = visible(action.help()).wrap(room);
+        wrapped.iter().map(|line| Row::new(width, look).pad(1).shown(line, room, Role::Text).line()).collect()
+    }
+
     /// Draws the list: headings by scope, keys, titles, sentences.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: &Look) {
-        let area = centred(area, area.width.saturating_sub(2).min(110), area.height.saturating_sub(2));
+        // A narrow window is covered to its edges, since half a frame at each side would only confuse; who and where, and how
+        // the chain stands, is always seen.
+        let area = if area.width < 100 {
+            Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(1), ..area }
+        } else {
+            centred(area, 110, area.height.saturating_sub(2))
+        };
         let listed = self.listed(look.keymap);
         let foot = format!("{} actions  enter runs  esc leaves", listed.len());
         let inside = Pane::new("help").foot(foot).focused(true).draw_over(frame, area, look);
@@ -84,7 +106,12 @@ impl Help {
         let field = Rect { height: 1, x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };
         frame.put(Line::styled("/ ", look.style(Role::Key)), Rect { height: 1, ..inside });
         self.filter.draw(frame, field, true, look);
-        let body = Rect { y: inside.y + 1, height: inside.height - 1, ..inside };
+        let sentence = self.sentence(&listed, inside.width, look);
+        let below = u16::try_from(sentence.len()).unwrap_or(0).min(inside.height.saturating_sub(4));
+        let body = Rect { y: inside.y + 1, height: inside.height - 1 - below, ..inside };
+        for (line, y) in sentence.into_iter().take(usize::from(below)).zip(body.bottom()..) {
+            frame.put(line, Rect { y, height: 1, ..inside });
+        }
         let mut lines: Vec<(bool, Line)> = Vec::new();
         let mut heading = None;
         for (n, action) in listed.iter().enumerate() {

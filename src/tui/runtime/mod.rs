@@ -7,6 +7,7 @@ mod requests;
 use super::canvas::{Bytes, Canvas};
 use super::drafts::Drafts;
 use super::effect::{Effect, Slot};
+use super::link;
 use super::msg::{Followed, Msg};
 use super::state::{Modal, Now, Room, State};
 use super::term;
@@ -192,7 +193,7 @@ impl Loop {
 
     fn tick(&mut self, input: &mut Option<EventStream>) -> Result<(), TuiError> {
         let now = self.clock.now();
-        let due = self.wakes.first().is_some_and(|at| *at <= now) || update::next_tick(&self.state, now) <= now;
+        let due = self.wakes.first().is_some_and(|at| *at <= now) || link::next_tick(&self.state, now) <= now;
         let minute = now.0.rem_euclid(60_000_000) < 1_000_000;
         self.wakes.retain(|at| *at > now);
         if due || minute { self.feed(Msg::Ticked, input) } else { Ok(()) }
@@ -201,7 +202,7 @@ impl Loop {
     /// How long nothing happens by itself.
     fn pause(&mut self) -> Duration {
         let now = self.clock.now();
-        let next = update::next_tick(&self.state, now);
+        let next = link::next_tick(&self.state, now);
         let next = self.wakes.first().map_or(next, |at| next.min(*at));
         let quiet = Duration::from_micros(u64::try_from(next.0.saturating_sub(now.0)).unwrap_or(0));
         let frame = self.drawn_at.map_or(Duration::ZERO, |at| FRAME.saturating_sub(at.elapsed()));

@@ -161,14 +161,16 @@ pub(super) fn followed(event: crate::client::Followed, attempt: &mut u32) -> Fol
         F::Audit(event) => Followed::Audit(event),
         F::Pointer(pointer) => Followed::Pointer(pointer),
         F::Heartbeat(head) => Followed::Heartbeat(head),
+        F::Accepted => Followed::Accepted,
         F::Broken(broken) => Followed::Broken { seq: broken.seq, why: broken.why },
         F::Lost { retry_in, error } => {
             *attempt += 1;
             let away = matches!(error, ClientError::Unreachable { .. } | ClientError::Timeout { .. });
             let busy = matches!(error.code(), Some(Code::Unavailable | Code::Timeout | Code::Internal));
             let why = (!away && !busy).then(|| error.to_string());
+            let signed_out = error.code() == Some(Code::Unauthenticated);
             let retry_in = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX);
-            Followed::Lost { attempt: *attempt, retry_in, why }
+            Followed::Lost { attempt: *attempt, retry_in, why, signed_out }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What rooms do when the world moves: rows wait, ghosts stay, late answers are dropped, staleness is told.
 
 use super::bench::{Bench, event, head, history, inbox, other, rollouts, row};
+use crate::tui::dialogs::fixture::digest;
 use crate::tui::effect::{Answer, Effect, Extent, Failure, FailureKind, Query, Slot};
 use crate::tui::msg::{Contact, Followed, Msg, Place};
 use crate::tui::state::{Chain, Modal, Wire};
@@ -91,7 +92,7 @@ fn a_silent_stream_is_stale_within_three_seconds_and_says_since_when() {
 #[test]
 fn what_was_lost_is_fetched_again_when_the_registry_is_back() {
     let mut bench = Bench::full();
-    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None })).wait(4000);
+    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None, signed_out: false })).wait(4000);
     bench.forget().wait(60_000);
     assert!(bench.asked.is_empty(), "nothing is tried while it is away: {:?}", bench.asked);
     bench.tell(Msg::Followed(Followed::Connected { contact: Some(Contact { from: 1, head: head(44), first: false }) }));
@@ -134,7 +135,7 @@ fn the_inbox_begins_with_its_newest_rows_and_the_rest_follows_once_the_stream_is
 #[test]
 fn the_rest_of_the_inbox_comes_too_where_the_stream_never_opens() {
     let mut bench = begun();
-    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None }));
+    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None, signed_out: false }));
     assert!(asks_for_all(&bench));
 }
 
@@ -424,4 +425,132 @@ fn while_the_registry_only_holds_back_a_kill_is_offered_and_a_promotion_says_why
     assert!(bench.text().contains("the registry is read-only"), "{}", bench.text());
     bench.tell(Msg::Painted).wait(200).keys("esc ! k");
     assert!(bench.text().contains("KILL in") && !bench.text().contains("the registry is read-only"), "{}", bench.text());
+}
+
+#[test]
+fn a_registry_that_takes_no_token_is_not_said_to_be_away() {
+    let mut bench = Bench::empty();
+    let refused =
+        crate::wire::Problem::of(crate::model::Refusal::new(crate::model::Code::Unauthenticated, "this needs a token"), 401);
+    let failure =
+        Failure { kind: FailureKind::Refused, text: "this needs a token".into(), hint: None, problem: Some(Box::new(refused)) };
+    bench.tell(Msg::Loaded { slot: Slot::Session, generation: 1, answer: Err(failure) });
+    bench.tell(Msg::Followed(Followed::Lost { attempt: 1, retry_in: 500, why: None, signed_out: true }));
+    for (width, height) in [(80, 24), (120, 36)] {
+        let text = bench.size(width, height).text();
+        assert!(text.contains("countersign login --server http://127.0.0.1:7070"), "{text}");
+        assert!(text.contains("not signed in") && !text.contains("reconnecting") && !text.contains("fetching"), "{text}");
+    }
+    bench.tell(Msg::Followed(Followed::Connected { contact: None }));
+    assert!(!bench.text().contains("NOT SIGNED IN"));
+}
+
+#[test]
+fn only_a_chain_that_a_person_accepted_ends_the_alarm() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Followed(Followed::Broken { seq: 17, why: "event #17 was seen before and is gone".into() }));
+    let text = bench.size(80, 24).text();
+    assert!(text.contains("do not trust this trail; a kill works"), "what to do comes before why: {text}");
+    let connected = Msg::Followed(Followed::Connected { contact: Some(Contact { from: 1, head: head(16), first: false }) });
+    bench.tell(connected.clone());
+    assert!(bench.text().contains("CHAIN BROKEN"));
+    bench.tell(Msg::Followed(Followed::Accepted)).tell(connected);
+    assert!(!bench.text().contains("CHAIN BROKEN"), "{}", bench.text());
+    assert!(matches!(bench.state.link.chain, Chain::Verified { from: 1, .. }));
+}
+
+#[test]
+fn a_remark_goes_with_a_later_key_and_a_result_stays() {
+    let mut bench = Bench::full();
+    bench.tell(Msg::Said(crate::tui::msg::Notice::note("only a remark")));
+    bench.keys("j");
+    assert!(bench.text().contains("only a remark"), "the key that caused it and one in haste leave it");
+    bench.wait(4_000).keys("2");
+    assert!(!bench.text().contains("only a remark"), "{}", bench.text());
+    bench.tell(Msg::Said(crate::tui::msg::Notice::done("held it", Some(41)))).wait(60_000).keys("1 j");
+    assert!(bench.text().contains("held it"));
+}
+
+/// Keys, at the history of `support.refund.system`, as `change` leaves it; the cursor on its newest version.
+fn at_history(change: impl FnOnce(&mut crate::wire::keys::KeyHistory)) -> Bench {
+    let mut bench = Bench::full();
+    bench.keys("2").answer(Slot::Keys, Answer::Keys(vec![row("support.refund.system")]));
+    let mut history = history();
+    change(&mut history);
+    bench.answer(Slot::History, Answer::History(Box::new(history))).keys("enter g g");
+    bench
+}
+
+#[test]
+fn a_killed_version_serves_nobody_and_is_compared_with_what_everybody_gets() {
+    let mut bench = at_history(|history| history.pointers.iter_mut().for_each(|pointer| pointer.killed = true));
+    let text = bench.size(120, 36).text();
+    assert!(text.contains("killed in prod, kil"), "{text}");
+    assert!(!text.contains("baseline of") && text.contains("safe default"), "{text}");
+    bench.keys("j d");
+    assert!(!bench.text().contains("this is what serves"), "{}", bench.text());
+    let pair = bench.asked.iter().rev().find_map(|e| match e {
+        Effect::Load { query: Query::Pair(from, to), .. } => Some((*from, *to)),
+        _ => None,
+    });
+    assert_eq!(pair, Some((Some(digest(1)), digest(4))), "the safe default, not the killed one");
+    assert!(bench.text().contains("compared with the safe default"), "{}", bench.text());
+    assert!(!bench.text().contains("a approve"), "without a promotion there is nothing to approve: {}", bench.text());
+}
+
+#[test]
+fn a_rollback_that_ended_a_rollout_is_not_said_to_leave_a_rest_or_to_go_back_to_itself() {
+    let mut bench = Bench::full();
+    bench.keys("3 j");
+    let mut pointer = crate::tui::dialogs::fixture::pointer();
+    let back = pointer.baseline_digest.take().unwrap();
+    (pointer.digest, pointer.rollout_pct, pointer.revision) = (back, crate::model::BasisPoints::ALL, 42);
+    bench.tell(Msg::Followed(Followed::Pointer(Box::new(pointer))));
+    let text = bench.size(120, 36).text();
+    assert!(text.contains("100% get v3 "), "{text}");
+    assert!(!text.contains("the rest gets") && !text.contains("!r rolls back to"), "{text}");
+}
+
+#[test]
+fn rollouts_can_be_filtered() {
+    let mut bench = Bench::full();
+    bench.keys("3 /").typed("refund");
+    let text = bench.text();
+    assert!(text.contains("/ refund") && text.contains("1 of 1") && !text.contains("search.rerank"), "{text}");
+    bench.keys("enter j");
+    assert_eq!(bench.state.rollouts.current().unwrap().1.id().0.as_str(), "support.refund.system");
+    bench.keys("esc");
+    assert!(bench.text().contains("search.rerank"));
+}
+
+#[test]
+fn what_is_owed_after_the_fact_offers_the_act_that_settles_it() {
+    let mut bench = Bench::full();
+    let mut lists = inbox();
+    let mut owed = other(44, "aaa.killed.key");
+    owed.promotion.state = crate::model::PromotionState::Applied;
+    owed.mine.can_review = true;
+    lists.waiting.clear();
+    lists.owed.push(owed);
+    bench.keys("ctrl-r").answer(Slot::Inbox, Answer::Inbox(Box::new(lists))).keys("g g");
+    for (width, height) in [(80, 24), (120, 36)] {
+        let text = bench.size(width, height).text();
+        assert!(text.contains("s settle") && text.contains("a review: it took effect"), "{text}");
+        assert!(!text.contains("a approve") && !text.contains("Stands"), "{text}");
+    }
+}
+
+#[test]
+fn a_comment_is_not_told_as_an_approval() {
+    let mut bench = Bench::full();
+    let mut said = event(41);
+    said.body.as_mut().unwrap().detail.insert("verdict".into(), "comment".into());
+    bench.tell(Msg::Followed(Followed::Audit(Box::new(said)))).keys("5");
+    for (width, height) in [(80, 24), (120, 36)] {
+        let text = bench.size(width, height).text();
+        let line = text.lines().find(|line| line.contains("#41 ")).unwrap();
+        assert!(line.contains(" comment ") && !line.contains("approve"), "{line}");
+    }
+    bench.keys("/").typed("kind:approve").keys("enter");
+    assert!(!bench.text().contains(" comment "), "{}", bench.text());
 }

@@ -34,7 +34,7 @@ pub(super) fn screens() -> Vec<(&'static str, Bench)> {
     };
     let mut stale = Bench::full();
     stale.tell(Msg::Followed(Followed::Broken { seq: 17, why: "prev_hash is not that of #16".into() }));
-    stale.tell(Msg::Followed(Followed::Lost { attempt: 3, retry_in: 2000, why: None }));
+    stale.tell(Msg::Followed(Followed::Lost { attempt: 3, retry_in: 2000, why: None, signed_out: false }));
     stale.tell(Msg::Said(Notice::error("failed to withdraw: only the person who opened it can")));
     vec![
         ("inbox", inbox),

@@ -13,3 +13,8 @@ pub(crate) fn environment(name: &str, protected: bool) -> String {
     let name = if name == crate::model::SAFE_DEFAULT { "default" } else { name };
     if protected { format!("[{}]", name.to_uppercase()) } else { name.to_owned() }
 }
+
+/// `1 key`, `3 keys`
+pub(crate) fn plural(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

@@ -434,3 +434,56 @@ fn an_answer_without_a_number_takes_it_from_the_stream_whichever_comes_first() {
     let text = "approved support.refund.system for prod on safety";
     assert_eq!(bench.said(), [text.to_owned(), format!("{text} #9")]);
 }
+
+#[test]
+fn the_environment_typed_right_after_the_reason_is_the_token_and_changes_no_reason() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Kill).ready().typing("qprod");
+    let dialog = bench.dialog.as_ref().unwrap();
+    assert_eq!((dialog.arming.typed(), dialog.form.focus), ("prod", Focus::Token));
+    bench.typing("§");
+    assert_eq!(kill_of(&bench).reason, KillReason::Quality);
+}
+
+#[test]
+fn a_reason_can_still_be_changed_and_the_same_letter_twice_is_one() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Kill).ready().typing("oo");
+    assert_eq!(bench.dialog.as_ref().unwrap().form.focus, Focus::Choice);
+    bench.key(Key::plain(KeyCode::Tab)).key(Key::plain(KeyCode::BackTab)).typing("t⇥prod§");
+    assert_eq!(kill_of(&bench).reason, KillReason::Test);
+}
+
+#[test]
+fn who_may_not_kill_is_told_before_and_kept_from_nothing() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Kill).ready();
+    assert!(!bench.text().contains("you may not kill"), "{}", bench.text());
+    bench.session.me.as_mut().unwrap().roles[0].namespace = Some("billing.**".into());
+    bench.open(DialogKind::Kill).ready();
+    assert!(bench.text().contains("you may not kill here, as far as is known: call a releaser or oncall"), "{}", bench.text());
+    bench.typing("o⇥prod§");
+    assert_eq!(bench.sent().len(), 1, "what is known may be out of date: a kill is sent");
+}
+
+#[test]
+fn pages_scroll_what_is_read_while_the_rationale_has_the_keys() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Promote).ready();
+    assert_eq!(bench.dialog.as_ref().unwrap().form.focus, Focus::Why);
+    bench.key(Key::plain(KeyCode::PageDown));
+    assert_eq!(bench.dialog.as_ref().unwrap().scroll, 5);
+}
+
+#[test]
+fn what_a_promotion_replaced_is_said_without_a_share_that_it_never_had() {
+    let mut bench = Bench::new();
+    let mut view = promotion();
+    view.promotion.state = crate::model::PromotionState::Applied;
+    view.promotion.review_owed = true;
+    bench.open(DialogKind::SettleReview).tell(&Msg::Painted).wait(200);
+    bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
+    let text = bench.text();
+    let from = text.lines().find(|line| line.starts_with("from")).unwrap();
+    assert!(!from.contains('%'), "{text}");
+}

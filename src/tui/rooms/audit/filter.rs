@@ -45,9 +45,10 @@ impl Filter {
         self.terms.iter().all(|(field, value)| match field {
             Field::Actor => row.actor.to_lowercase().contains(value),
             Field::Environment => row.environment.to_lowercase() == *value,
-            Field::Action => row.action.contains(value.as_str()),
+            // Whole actions as the registry knows them; else what was done, so that a comment is no approval.
+            Field::Action => row.action == *value || row.said.contains(value.as_str()),
             Field::Subject => row.subject.to_lowercase().contains(value),
-            Field::Any => [row.actor.as_str(), row.action, &row.subject, &row.environment, &row.text]
+            Field::Any => [row.actor.as_str(), row.said, &row.subject, &row.environment, &row.text]
                 .iter()
                 .any(|text| text.to_lowercase().contains(value)),
         })
@@ -74,6 +75,7 @@ mod tests {
             at: Timestamp(0),
             actor: "bob".into(),
             action: "pointer.kill",
+            said: "pointer.kill",
             subject: "support.refund".into(),
             environment: "prod".into(),
             text: "outage KILLED".into(),

@@ -29,11 +29,14 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
 }
 
+/// Columns of a label: `policy_digest` and a blank.
+const LABEL: usize = 14;
+
 fn labelled(label: &str, text: &str, role: Role, width: u16, look: &Look) -> Vec<Line<'static>> {
-    let room = usize::from(width).saturating_sub(11).max(8);
+    let room = usize::from(width).saturating_sub(LABEL).max(8);
     let mut lines: Vec<Line> = visible(text).wrap(room).iter().map(|l| ink::line(l, look.style(role), look)).collect();
     for (n, line) in lines.iter_mut().enumerate() {
-        let label = if n == 0 { format!("{:<11}", visible(label).cut(10).plain()) } else { " ".repeat(11) };
+        let label = if n == 0 { format!("{:<LABEL$}", visible(label).cut(LABEL - 1).plain()) } else { " ".repeat(LABEL) };
         line.spans.insert(0, Span::styled(label, look.style(Role::Dim)));
     }
     lines
@@ -46,7 +49,8 @@ fn lines(event: &AuditEvent, width: u16, look: &Look) -> Vec<Line<'static>> {
     match &event.body {
         Some(body) => {
             add("actor", &body.actor.to_string(), Role::Strong);
-            add("action", body.action.as_str(), Role::Strong);
+            let (action, said) = (body.action.as_str(), body.said());
+            add("action", &if said == action { action.to_owned() } else { format!("{said} ({action})") }, Role::Strong);
             add("subject", &body.subject.0, Role::Text);
             for (name, value) in &body.detail {
                 let text = match value {

@@ -1,6 +1,7 @@
 //! An audit event in few bytes: what a row of the trail shows.
 
-use crate::model::{ActorKind, AuditEvent, Timestamp};
+use crate::model::audit::AuditBody;
+use crate::model::{Action, ActorKind, AuditEvent, Timestamp};
 use serde_json::{Map, Value};
 
 /// The longest text of a row that is kept, in characters.
@@ -15,8 +16,10 @@ pub(crate) struct Slim {
     pub(crate) at: Timestamp,
     /// Who, without the kind where it is a person or a service.
     pub(crate) actor: String,
-    /// What was done; empty where the body is withheld.
+    /// The audited action; empty where the body is withheld.
     pub(crate) action: &'static str,
+    /// What was done, as people say it: `reject`, where the action is that of all verdicts.
+    pub(crate) said: &'static str,
     /// To what: a key where one is known.
     pub(crate) subject: String,
     /// Where, if it has a place.
@@ -34,6 +37,7 @@ impl Slim {
                 at: event.at,
                 actor: String::new(),
                 action: "",
+                said: "",
                 subject: String::new(),
                 environment: String::new(),
                 text: "body withheld or erased; the chain holds without it".into(),
@@ -56,9 +60,10 @@ impl Slim {
             at: event.at,
             actor,
             action: body.action.as_str(),
+            said: body.said(),
             subject,
             environment,
-            text: particulars(detail).chars().take(LONGEST).collect(),
+            text: particulars(body).chars().take(LONGEST).collect(),
         }
     }
 }
@@ -75,10 +80,13 @@ fn deep(detail: &Map<String, Value>, outer: &str, inner: &str) -> Option<String>
     text(detail.get(outer)?.as_object()?, &[inner])
 }
 
-/// `approve content · v9 · 25% · "tone ok"`
-fn particulars(detail: &Map<String, Value>) -> String {
+/// `content · v9 · 25% · "tone ok"`
+fn particulars(body: &AuditBody) -> String {
+    let detail = &body.detail;
     let mut words = Vec::new();
-    let plain = ["verdict", "act", "gate", "gate_name", "status", "score", "reason", "state", "name", "scope", "number"];
+    // A vote's verdict is what was done, said already.
+    words.extend(text(detail, &["verdict"]).filter(|_| body.action != Action::PromotionApprove));
+    let plain = ["act", "gate", "gate_name", "status", "score", "reason", "state", "name", "scope", "number"];
     words.extend(plain.iter().filter_map(|name| text(detail, &[name])));
     let pointer = detail.get("pointer").and_then(Value::as_object);
     if let Some(pointer) = pointer {

@@ -83,7 +83,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
             (Some(s), _) if s.down_to > 1 => " looking",
             (Some(_), _) => " nothing matches; esc clears the filter",
             (None, true) => " nothing happened yet",
-            (None, false) => " fetching the trail",
+            (None, false) => look.awaited(" fetching the trail"),
         };
         frame.put(Line::styled(text, look.style(Role::Dim)), body);
         return;
@@ -117,7 +117,7 @@ fn tick<'l>(seq: u64, look: &'l Look) -> (&'l str, Role) {
 fn action_role(action: &str) -> Role {
     match action {
         "pointer.kill" | "access.denied" | "version.quarantine" => Role::Danger,
-        "pointer.rollback" | "pointer.revive" | "pointer.undo_kill" | "policy.apply" => Role::Warning,
+        "pointer.rollback" | "pointer.revive" | "pointer.undo_kill" | "policy.apply" | "reject" | "override" => Role::Warning,
         "promotion.apply" | "pointer.step" => Role::Strong,
         _ => Role::Text,
     }
@@ -141,8 +141,8 @@ fn row(slim: &Slim, here: bool, width: u16, look: &Look) -> Line<'static> {
     row = row.own(if here { ">" } else { " " }, 1, Role::Key).right(format!("#{}", slim.seq), 7, Role::Dim).pad(1);
     row = row.own(sign.to_owned(), 2, role).own(age::clock(slim.at, look.screen.offset), 9, Role::Dim);
     row = row.outside(&slim.actor, if wide { 12 } else { 8 }, Role::Strong).pad(1);
-    let (action, room) = if wide { (slim.action, 18) } else { (short(slim.action), 10) };
-    row = row.own(action, room, action_role(slim.action)).pad(1);
+    let (action, room) = if wide { (slim.said, 18) } else { (short(slim.said), 10) };
+    row = row.own(action, room, action_role(slim.said)).pad(1);
     row = row.outside_word(&slim.subject, Role::Text).word("  ", Role::Text);
     if !slim.environment.is_empty() {
         row = place(row, &slim.environment, look).word("  ", Role::Text);
@@ -165,7 +165,7 @@ pub(crate) fn draw_dock(frame: &mut Frame, area: Rect, state: &State, look: &Loo
     let inside = Pane::new(Line::raw("Audit @")).foot(foot).draw(frame, area, look);
     let rows: Vec<&Slim> = state.rows.values().rev().take(usize::from(inside.height)).collect();
     if rows.is_empty() {
-        let text = if state.loaded { " nothing happened yet" } else { " fetching the trail" };
+        let text = if state.loaded { " nothing happened yet" } else { look.awaited(" fetching the trail") };
         frame.put(Line::styled(text, look.style(Role::Dim)), Rect { height: 1.min(inside.height), ..inside });
     }
     for (n, slim) in rows.into_iter().enumerate() {
@@ -178,8 +178,8 @@ fn dock_row(slim: &Slim, width: u16, look: &Look) -> Line<'static> {
     let number = format!("#{}", slim.seq);
     let room = width.saturating_sub(u16::try_from(number.len() + 1).unwrap_or(0));
     let mut row = Row::new(room, look).own(age::clock(slim.at, look.screen.offset), 9, Role::Dim);
-    let (action, wide) = if width >= 96 { (slim.action, 18) } else { (short(slim.action), 10) };
-    row = row.outside(&slim.actor, 10, Role::Strong).pad(1).own(action, wide, action_role(slim.action)).pad(1);
+    let (action, wide) = if width >= 96 { (slim.said, 18) } else { (short(slim.said), 10) };
+    row = row.outside(&slim.actor, 10, Role::Strong).pad(1).own(action, wide, action_role(slim.said)).pad(1);
     row = row.outside_word(&slim.subject, Role::Text).word("  ", Role::Text);
     if !slim.environment.is_empty() {
         row = place(row, &slim.environment, look).word("  ", Role::Text);

@@ -7,7 +7,7 @@ mod view;
 pub(crate) mod words;
 
 pub(crate) use state::State;
-pub(crate) use update::{off, open, subject, take, typing, update};
+pub(crate) use update::{off, open, owed, subject, take, typing, update};
 pub(crate) use view::draw;
 
 /// How many items wait for the person; none before they are known.

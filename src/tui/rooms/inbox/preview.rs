@@ -1,9 +1,10 @@
 //! The preview beside the Inbox: what a person wants to know before opening the change.
 
-use super::state::{Entry, State};
+use super::state::{Entry, Section, State};
 use super::words;
-use crate::model::{ReadinessKind, ReadinessStatus, Verdict};
+use crate::model::{PromotionKind, ReadinessKind, ReadinessStatus, Verdict};
 use crate::rules::hidden::{Shown, visible};
+use crate::tui::action::Action;
 use crate::tui::look::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
@@ -72,12 +73,13 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
         lines.push(about.remove(0));
         lines.extend(promise);
         lines.extend(why);
-        lines.push(sum(view, width, look));
+        lines.push(if entry.due == Section::Owed { owed(entry, width, look) } else { sum(view, width, look) });
         lines.extend(about);
     } else {
         lines.extend(about);
         lines.extend(promise);
         lines.extend(why);
+        lines.extend((entry.due == Section::Owed).then(|| owed(entry, width, look)));
     }
     if !view.hidden.is_empty() {
         let text = format!("{} invisible or unusual characters in what it adds", view.hidden.len());
@@ -89,10 +91,28 @@ fn lines(entry: &Entry, width: u16, brief: bool, look: &Look) -> Vec<Line<'stati
                 .line(),
         );
     }
-    lines.extend(stands(view, width, look));
-    lines.extend(gates(view, width, look));
+    if entry.due != Section::Owed {
+        lines.extend(stands(view, width, look));
+        lines.extend(gates(view, width, look));
+    }
     lines.extend(votes(view, width, look));
     lines
+}
+
+/// What is owed after the fact, and the key that gives it.
+fn owed(entry: &Entry, width: u16, look: &Look) -> Line<'static> {
+    let (mine, promotion) = (&entry.view.mine, &entry.view.promotion);
+    let what = match () {
+        () if mine.owes_note => "the note of this kill",
+        () if promotion.missed && !mine.can_review => "a decision: renew it, or X withdraws it",
+        () => "a review: it took effect without the usual approvals",
+    };
+    let row = Row::new(width, look).own("Owed", 8, Role::Dim).word(what, Role::Warning);
+    let key = look.keymap.text(Action::InboxSettle).filter(|_| !promotion.missed || mine.can_review || mine.owes_note);
+    match key {
+        Some(key) => row.word(": ", Role::Text).word(key, Role::Key).word(" gives it", Role::Text).line(),
+        None => row.line(),
+    }
 }
 
 /// Gates, approvals and hidden characters in one line.
@@ -200,8 +220,12 @@ fn gates(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look)
 
 fn votes(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look) -> Vec<Line<'static>> {
     let (given, asked) = words::approvals(view);
-    let mut lines =
-        vec![Row::new(width, look).own("Votes", 8, Role::Dim).word(format!("{given} of {asked} approvals"), Role::Text).line()];
+    let mut lines = Vec::new();
+    // What took effect at once was never voted on.
+    if view.promotion.kind == PromotionKind::Promote || !view.approvals.is_empty() {
+        let count = Row::new(width, look).own("Votes", 8, Role::Dim);
+        lines.push(count.word(format!("{given} of {asked} approvals"), Role::Text).line());
+    }
     for vote in &view.approvals {
         let role = match vote.verdict {
             Verdict::Approve => Role::Ok,
@@ -212,7 +236,13 @@ fn votes(view: &crate::wire::promotions::PromotionView, width: u16, look: &Look)
         let when = age::age(look.now, vote.at);
         let row = Row::new(width, look).own("", 8, Role::Dim).outside_word(&vote.approver.name, Role::Strong);
         let row = row.word(format!(" {} ", vote.verdict), role).word(format!("{when} "), Role::Dim);
-        lines.push(row.outside_word(&vote.rationale, Role::Text).line());
+        if visible(&vote.rationale).width() <= row.left() {
+            lines.push(row.outside_word(&vote.rationale, Role::Text).line());
+        } else {
+            // A sentence is read whole, under who said it.
+            lines.push(row.line());
+            lines.extend(labelled("", &visible(&vote.rationale), Role::Text, width, look));
+        }
     }
     if let Some((place, at)) = &view.mine.approved_before {
         let row = Row::new(width, look).own("", 8, Role::Dim).word("you approved this digest in ", Role::Dim);

@@ -182,6 +182,11 @@ pub(crate) fn off(state: &State, action: Action) -> Option<String> {
     refusal(entry, action)
 }
 
+/// Whether the row under the cursor waits for a review or a note after the fact.
+pub(crate) fn owed(state: &State) -> bool {
+    state.current().is_some_and(|(_, entry)| entry.due == Section::Owed && !entry.ghost)
+}
+
 fn refusal(entry: &Entry, action: Action) -> Option<String> {
     let (mine, open) = (&entry.view.mine, entry.view.promotion.state == PromotionState::Open);
     match action {

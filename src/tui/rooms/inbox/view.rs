@@ -87,7 +87,7 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
     if rows.is_empty() {
         let text = match (state.loaded, state.entries.is_empty()) {
-            (false, _) => " fetching what waits for you",
+            (false, _) => look.awaited(" fetching what waits for you"),
             (true, true) => " nothing waits for you, and nothing for others",
             (true, false) => " no row matches the filter; esc clears it",
         };

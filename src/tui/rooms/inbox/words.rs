@@ -3,6 +3,7 @@
 use crate::model::{
     Act, Approval, Digest, Promotion, PromotionState, ReadinessKind, ReadinessStatus, Timestamp, Verdict, Version,
 };
+use crate::rules::promotion::is_undo;
 use crate::tui::widgets::age::until;
 use crate::wire::promotions::PromotionView;
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub(crate) fn change(view: &PromotionView, arrow: &str) -> String {
     let to = number(&view.to).unwrap_or_else(|| short(promotion.to_digest));
     match promotion.act {
         Act::Kill => format!("kill {}", promotion.reason.map_or("", |r| r.as_str())),
+        Act::Revive if is_undo(promotion) => format!("undo kill {to}"),
         Act::Revive => format!("revive {to}"),
         Act::Rollback => format!("back {from}{arrow}{to}"),
         Act::Step => format!("step {}%", promotion.rollout_pct),

@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 /// Draws the pane.
 pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let inside = Pane::new("Details").draw(frame, area, look);
-    for (n, line) in lines(state, inside.width, look).into_iter().take(usize::from(inside.height)).enumerate() {
+    for (n, line) in lines(state, (inside.width, inside.height), look).into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
         frame.put(line, Rect { y, height: 1, ..inside });
     }
@@ -31,7 +31,7 @@ fn labelled(label: &'static str, text: &str, width: u16, look: &Look) -> Vec<Lin
     lines
 }
 
-fn lines(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
+fn lines(state: &State, (width, height): (u16, u16), look: &Look) -> Vec<Line<'static>> {
     let Some(history) = state.current() else { return Vec::new() };
     let mut lines = Vec::new();
     if let Some(row) = state.version_at().map(|at| &history.versions[at]) {
@@ -43,9 +43,14 @@ fn lines(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
         let head = Row::new(width, look).own(format!("v{}", v.number), 11, Role::Dim).own(v.digest.short(), 14, Role::Strong);
         let head = head.word(format!("{} ", v.format), Role::Text).outside_word(&v.author.to_string(), Role::Text);
         lines.push(head.word(format!(" {} {at}", look.sign("·", "-")), Role::Dim).line());
-        lines.extend(labelled("WHY", &v.rationale, width, look));
+        let mut why = labelled("WHY", &v.rationale, width, look);
+        // In three rows the reason leaves one for what it is about.
+        why.truncate(usize::from(height.saturating_sub(2).max(1)));
+        lines.extend(why);
     }
+    let confidential = history.key.confidential && !look.session.is_closed(&history.key.key_id);
     if let Some(details) = state.details.as_ref().filter(|d| Some(d.version.digest) == state.digest()) {
+        lines.extend(opening(details).filter(|_| confidential).map(|text| labelled("CONTENT", &text, width, look).remove(0)));
         lines.extend(content(details, width, look));
     }
     let key = &history.key;
@@ -60,6 +65,14 @@ fn lines(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
         lines.extend(labelled("ABOUT", &key.description, width, look));
     }
     lines
+}
+
+/// How a content that was asked for begins: the person sees that it is open, and how to read on.
+fn opening(details: &crate::wire::versions::VersionView) -> Option<String> {
+    let body = &details.content.as_ref()?.body;
+    let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Some(format!("shown, enter reads it: {first}"))
 }
 
 fn content(details: &crate::wire::versions::VersionView, width: u16, look: &Look) -> Vec<Line<'static>> {

@@ -1,13 +1,15 @@
 //! Draws the history of a key: its versions, its pointers, its latest promotions.
 
 use super::state::{Focus, State};
-use crate::model::{EnvironmentPointer, GateStatus, Promotion, VersionState};
+use crate::model::{BasisPoints, Digest, EnvironmentPointer, GateStatus, Promotion, VersionState};
+use crate::rules::hidden::visible;
+use crate::rules::promotion::said;
 use crate::tui::look::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::row::Row;
-use crate::tui::widgets::{age, environment, scroll};
+use crate::tui::widgets::{age, environment, plural, scroll};
 use crate::wire::keys::{GateSign, KeyHistory, VersionRow};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -20,7 +22,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
         Some(key) => title.outside_word(key.as_str(), Role::Title).word(format!(" {} history", look.sign("·", "-")), Role::Title),
         None => title.word("history", Role::Title),
     };
-    let foot = state.current().map_or_else(String::new, |h| format!("{} versions", h.versions.len()));
+    let foot = state.current().map_or_else(String::new, |h| plural(h.versions.len(), "version"));
     let focused = state.focus == Focus::History;
     let inside = Pane::new(title.words()).foot(foot).focused(focused).draw(frame, area, look);
     let Some(history) = state.current() else {
@@ -35,9 +37,10 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let room = versions.saturating_sub(pointers).min(history.versions.len().max(1));
     let at = state.version_at().unwrap_or(0);
     let first = scroll::first(at, history.versions.len(), room);
-    let mut lines = vec![header(inside.width, look)];
+    let widths = Widths::of(&history.versions[first..(first + room).min(history.versions.len())], history, inside.width);
+    let mut lines = vec![header(widths, inside.width, look)];
     let shown = history.versions.iter().enumerate().skip(first).take(room);
-    lines.extend(shown.map(|(n, v)| version(v, n == at && focused, state.base, inside.width, look)));
+    lines.extend(shown.map(|(n, v)| version(v, history, (n == at && focused, state.base), widths, inside.width, look)));
     if history.versions.is_empty() {
         lines.push(Line::styled(" no version yet: + writes one", look.style(Role::Dim)));
     }
@@ -49,60 +52,105 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
 }
 
-/// Columns that fit: model and long digests only where there is room.
+/// Columns as wide as what stands in them: what is left is for the reasons.
+#[derive(Clone, Copy)]
 struct Widths {
     version: usize,
+    state: usize,
+    author: usize,
     model: usize,
+    gates: usize,
     place: usize,
 }
 
-fn widths(width: u16) -> Widths {
-    if width >= 96 { Widths { version: 19, model: 16, place: 20 } } else { Widths { version: 19, model: 0, place: 15 } }
+impl Widths {
+    /// For the rows that are shown.
+    fn of(rows: &[VersionRow], history: &KeyHistory, width: u16) -> Self {
+        let wide = width >= 96;
+        let column = |heading: &str, most: usize, text: &dyn Fn(&VersionRow) -> usize| {
+            rows.iter().map(text).max().unwrap_or(0).clamp(heading.len(), most) + 1
+        };
+        Self {
+            version: 19,
+            state: column("STATE", 11, &|row| state_of(row).0.len()),
+            author: column("AUTHOR", if wide { 16 } else { 8 }, &|row| visible(&row.version.author.name).width()),
+            model: if wide { 16 } else { 0 },
+            gates: column("GATES", 11, &|row| gates(&row.gates).len()),
+            place: column("WHERE", if wide { 26 } else { 20 }, &|row| place(row.version.digest, history).len()),
+        }
+    }
 }
 
-fn header(width: u16, look: &Look) -> Line<'static> {
-    let w = widths(width);
+fn header(w: Widths, width: u16, look: &Look) -> Line<'static> {
     Row::new(width, look)
         .own("  VERSION", 2 + w.version, Role::Dim)
-        .own("STATE", 11, Role::Dim)
-        .own("AUTHOR", 9, Role::Dim)
+        .own("STATE", w.state, Role::Dim)
+        .own("AUTHOR", w.author, Role::Dim)
         .own("AGE", 5, Role::Dim)
         .own(if w.model > 0 { "MODEL" } else { "" }, w.model, Role::Dim)
-        .own("GATES", 9, Role::Dim)
+        .own("GATES", w.gates, Role::Dim)
         .own("WHERE", w.place, Role::Dim)
         .word("RATIONALE", Role::Dim)
         .line()
 }
 
-fn version(row: &VersionRow, here: bool, base: Option<crate::model::Digest>, width: u16, look: &Look) -> Line<'static> {
-    let (v, w) = (&row.version, widths(width));
+fn state_of(row: &VersionRow) -> (String, Role) {
+    let v = &row.version;
+    match (&v.quarantine, v.discarded, v.state) {
+        (Some(_), ..) => ("quarantined".to_owned(), Role::Danger),
+        (_, true, _) => ("discarded".to_owned(), Role::Dim),
+        (.., VersionState::Published) => ("published".to_owned(), Role::Text),
+        (.., other) => (other.to_string(), Role::Pending),
+    }
+}
+
+fn version(
+    row: &VersionRow,
+    history: &KeyHistory,
+    (here, base): (bool, Option<Digest>),
+    w: Widths,
+    width: u16,
+    look: &Look,
+) -> Line<'static> {
+    let v = &row.version;
     let mut line = Row::new(width, look);
     if here {
         line = line.on(Role::Selected);
     }
     let marked = base == Some(v.digest);
     line = line.own(if here { ">" } else { " " }, 1, Role::Key).own(if marked { "*" } else { " " }, 1, Role::Marked);
-    let (state, role) = match (&v.quarantine, v.discarded, v.state) {
-        (Some(_), ..) => ("quarantined".to_owned(), Role::Danger),
-        (_, true, _) => ("discarded".to_owned(), Role::Dim),
-        (.., VersionState::Published) => ("published".to_owned(), Role::Text),
-        (.., other) => (other.to_string(), Role::Pending),
-    };
+    let (state, role) = state_of(row);
     line = line.own(format!("v{} {}", v.number, v.digest.short()), w.version - 1, Role::Strong).pad(1);
-    line = line.own(state, 10, role).pad(1).outside(&v.author.name, 8, Role::Text).pad(1);
+    line = line.own(state, w.state - 1, role).pad(1).outside(&v.author.name, w.author - 1, Role::Text).pad(1);
     line = line.own(age::age(look.now, v.created_at), 4, Role::Dim).pad(1);
     if w.model > 0 {
         line = line.outside(v.model_pin.as_deref().unwrap_or("-"), w.model - 1, Role::Dim).pad(1);
     }
     let gates = gates(&row.gates);
     let role = if gates.contains('x') { Role::Danger } else { Role::Ok };
-    line = line.own(gates, 8, role).pad(1);
-    line.outside(&place(&row.serving), w.place - 1, Role::Protected).pad(1).outside_word(&v.rationale, Role::Dim).line()
+    line = line.own(gates, w.gates - 1, role).pad(1);
+    let place = place(v.digest, history);
+    line.outside(&place, w.place - 1, Role::Protected).pad(1).outside_word(&v.rationale, Role::Dim).line()
 }
 
-/// Where it serves, the last environment first; a whole share goes without saying.
-fn place(serving: &[String]) -> String {
-    serving.iter().rev().map(|s| s.trim_end_matches(" 100%")).collect::<Vec<_>>().join(", ")
+/// Where it serves, the last environment first; a whole share goes without saying. What is killed serves nobody.
+fn place(digest: Digest, history: &KeyHistory) -> String {
+    let mut places = Vec::new();
+    if history.key.safe_default_digest == Some(digest) {
+        places.push("safe default".to_owned());
+    }
+    for pointer in history.pointers.iter().rev() {
+        let (name, share) = (pointer.environment.as_str(), pointer.rollout_pct);
+        match pointer {
+            p if p.killed && p.digest == digest => places.push(format!("killed in {name}")),
+            p if p.killed => {}
+            p if p.digest == digest && share == BasisPoints::ALL => places.push(name.to_owned()),
+            p if p.digest == digest => places.push(format!("{name} {share}%")),
+            p if p.baseline_digest == Some(digest) => places.push(format!("baseline of {name}")),
+            _ => {}
+        }
+    }
+    places.join(", ")
 }
 
 fn gates(gates: &[GateSign]) -> String {
@@ -139,7 +187,7 @@ fn below(history: &KeyHistory, _state: &State, width: u16, look: &Look) -> Vec<L
 }
 
 /// `v8 91c2f0aa55c3`
-fn name(history: &KeyHistory, digest: &crate::model::Digest) -> String {
+fn name(history: &KeyHistory, digest: &Digest) -> String {
     let number = history.versions.iter().find(|v| v.version.digest == *digest).map(|v| format!("v{} ", v.version.number));
     format!("{}{}", number.unwrap_or_default(), digest.short())
 }
@@ -159,9 +207,9 @@ fn pointer_line(
     if pointer.killed {
         return row.word("  KILLED: everybody gets the safe default", Role::Danger).line();
     }
-    let role = if pointer.rollout_pct == crate::model::BasisPoints::ALL { Role::Text } else { Role::Warning };
+    let role = if pointer.rollout_pct == BasisPoints::ALL { Role::Text } else { Role::Warning };
     row = row.word(format!(" {}%", pointer.rollout_pct), role);
-    if pointer.plan.len() > 1 && pointer.rollout_pct != crate::model::BasisPoints::ALL {
+    if pointer.plan.len() > 1 && pointer.rollout_pct != BasisPoints::ALL {
         let steps: Vec<String> = pointer.plan.iter().map(|s| s.0.to_string()).collect();
         row = row.word(format!(" of {}", steps.join(look.sign("→", ">"))), Role::Dim);
     }
@@ -188,7 +236,7 @@ fn promotion_line(label: &'static str, p: &Promotion, history: &KeyHistory, widt
         .own(label, 11, Role::Dim)
         .outside(&environment(p.environment.as_str(), protected), 13, Role::Text)
         .pad(1)
-        .own(p.act.as_str(), 9, Role::Text)
+        .own(said(p), 10, Role::Text)
         .own(p.state.as_str(), 10, role)
         .own(age::age(look.now, p.at), 5, Role::Dim)
         .outside(&p.actor.name, 8, Role::Text)

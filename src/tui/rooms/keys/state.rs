@@ -1,6 +1,6 @@
 //! What Keys knows: every key in few bytes, the tree over them, the history of the one under the cursor.
 
-use crate::model::{Digest, EnvironmentPointer, KeyId, Timestamp, UnitType};
+use crate::model::{Digest, Environment, EnvironmentPointer, KeyId, Timestamp, UnitType};
 use crate::tui::field::{Field, Lines};
 use crate::tui::fuzzy;
 use crate::tui::rooms::marks::Marks;
@@ -29,6 +29,8 @@ pub(crate) struct Slim {
     pub(crate) changed_at: Timestamp,
     /// Whether some pointer is killed.
     pub(crate) killed: bool,
+    /// The last environment in which it has a pointer, and the first bytes of the digest there.
+    pub(crate) serves: Option<(Environment, [u8; 2])>,
 }
 
 impl Slim {
@@ -36,6 +38,7 @@ impl Slim {
     pub(crate) fn of(row: KeyRow) -> Self {
         Self {
             killed: row.pointers.iter().any(|p| p.killed),
+            serves: row.pointers.last().map(|p| (p.environment.clone(), first_bytes(&p.digest))),
             unit: row.key.unit_type,
             confidential: row.key.confidential,
             versions: u32::try_from(row.versions).unwrap_or(0),
@@ -43,6 +46,10 @@ impl Slim {
             key: row.key.key_id,
         }
     }
+}
+
+fn first_bytes(digest: &Digest) -> [u8; 2] {
+    [digest.0[0], digest.0[1]]
 }
 
 /// A row of the tree.
@@ -240,6 +247,9 @@ impl State {
             self.rows[at].changed_at = pointer.updated_at;
             // Another pointer of the key may be killed still: the history says so; the sign in the tree follows the news.
             self.rows[at].killed = pointer.killed;
+            if self.rows[at].serves.as_ref().is_none_or(|(place, _)| *place == pointer.environment) {
+                self.rows[at].serves = Some((pointer.environment.clone(), first_bytes(&pointer.digest)));
+            }
         }
         if let Some(history) = self.history.as_mut().filter(|h| h.key.key_id == pointer.key_id)
             && let Some(old) = history.pointers.iter_mut().find(|p| p.environment == pointer.environment)
@@ -305,6 +315,7 @@ mod tests {
             versions: 1,
             changed_at: Timestamp(0),
             killed: false,
+            serves: None,
         };
         state.rows = keys.iter().map(slim).collect();
         state.rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));

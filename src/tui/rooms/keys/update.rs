@@ -2,7 +2,8 @@
 
 use super::State;
 use super::state::{At, Focus, Node, Slim};
-use crate::model::{Action as Audited, Digest, KeyId};
+use crate::model::{Action as Audited, Digest, EnvironmentPointer, KeyId};
+use crate::rules::promotion::kill_serves;
 use crate::tui::action::{Action, Scope};
 use crate::tui::effect::{Answer, Effect, Query, Slot};
 use crate::tui::field::{Field, Lines};
@@ -298,10 +299,39 @@ fn dialog(state: &State, kind: DialogKind, digest: Option<Digest>) -> Vec<Effect
     }
 }
 
-/// What the protected environment serves: the last pointer in the policy's order that is in a protected one, else the last.
+/// The last pointer in the policy's order: what counts as served, killed or not.
+fn last_pointer(state: &State) -> Option<&EnvironmentPointer> {
+    state.current()?.pointers.last()
+}
+
+/// What the last pointer in the policy's order gives everybody (or the share of a rollout): while it is killed, the safe
+/// default, unless that is the killed one itself or quarantined.
 fn served(state: &State) -> Option<Digest> {
-    let history = state.current()?;
-    history.pointers.last().map(|p| p.digest)
+    let (history, pointer) = (state.current()?, last_pointer(state)?);
+    if !pointer.killed {
+        return Some(pointer.digest);
+    }
+    let marked = |d: &Digest| history.versions.iter().any(|v| v.version.digest == *d && v.version.quarantine.is_some());
+    kill_serves(pointer, history.key.safe_default_digest, marked)
+}
+
+/// The difference from what serves to a version; while it is killed the status line says what that is.
+fn from_served(state: &State, key: KeyId, to: Digest) -> Vec<Effect> {
+    let killed = last_pointer(state).filter(|pointer| pointer.killed).map(|pointer| &pointer.environment);
+    let note = |text: String| say(Notice::note(text));
+    match (served(state), killed) {
+        (Some(from), None) if from == to => vec![note("this is what serves: there is no difference".into())],
+        (Some(from), Some(place)) if from == to => {
+            vec![note(format!("{place} is killed and this is the safe default: there is no difference"))]
+        }
+        (Some(from), killed) => {
+            let open = tell(Msg::Went(Place::Review(ReviewTarget::Pair { key, from: Some(from), to })));
+            let said = killed.map(|place| note(format!("{place} is killed: compared with the safe default")));
+            std::iter::once(open).chain(said).collect()
+        }
+        (None, Some(place)) => vec![note(format!("{place} is killed and gives no value: there is nothing to compare with"))],
+        (None, None) => vec![note("nothing serves yet: there is nothing to compare with".into())],
+    }
 }
 
 fn on_version(state: &mut State, action: Action) -> Vec<Effect> {
@@ -317,11 +347,7 @@ fn on_version(state: &mut State, action: Action) -> Vec<Effect> {
             state.base = if state.base == Some(digest) { None } else { Some(digest) };
             return Vec::new();
         }
-        Action::HistoryDiff => match served(state) {
-            Some(from) if from != digest => ReviewTarget::Pair { key, from: Some(from), to: digest },
-            Some(_) => return vec![say(Notice::note("this is what serves: there is no difference"))],
-            None => return vec![say(Notice::note("nothing serves yet: there is nothing to compare with"))],
-        },
+        Action::HistoryDiff => return from_served(state, key, digest),
         Action::HistoryDiffMark => match state.base {
             Some(from) if from != digest => ReviewTarget::Pair { key, from: Some(from), to: digest },
             Some(_) => return vec![say(Notice::note("this is the marked version: move to another one"))],

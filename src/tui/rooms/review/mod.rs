@@ -13,7 +13,7 @@ mod view;
 mod work;
 
 pub(crate) use page::first_screen;
-pub(crate) use state::{State, goes_back, off, typing};
+pub(crate) use state::{State, goes_back, off, owed, typing};
 pub(crate) use update::{open, subject, update};
 pub(crate) use view::draw;
 pub(crate) use work::{Work, Worked, perform};

@@ -265,6 +265,12 @@ pub(crate) fn off(state: &State, action: Action) -> Option<String> {
     }
 }
 
+/// Whether this person owes a review or a note of what is shown.
+pub(crate) fn owed(state: &State) -> bool {
+    let owes = |view: &PromotionView| view.promotion.state != PromotionState::Open && off(state, Action::ReviewSettle).is_none();
+    state.promotion.as_deref().is_some_and(owes)
+}
+
 fn cannot_approve(state: &State) -> Option<String> {
     let mine = &state.promotion.as_ref()?.mine;
     if let Some(why) = &mine.approve_refused {

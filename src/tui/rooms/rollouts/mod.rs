@@ -5,7 +5,7 @@ mod update;
 mod view;
 
 pub(crate) use state::State;
-pub(crate) use update::{open, subject, update};
+pub(crate) use update::{open, subject, typing, update};
 pub(crate) use view::draw;
 
 /// How many there are; none before they are known.

@@ -1,6 +1,7 @@
 //! What Rollouts knows.
 
 use crate::model::{BasisPoints, Environment, EnvironmentPointer, KeyId, PlanStep, ReadinessItem};
+use crate::tui::field::{Field, Lines};
 use crate::tui::rooms::marks::Marks;
 use crate::tui::rooms::throttle::Throttle;
 use crate::wire::pointers::PointerView;
@@ -37,7 +38,7 @@ impl Rolling {
 }
 
 /// Everything of this room.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
     /// Killed ones first, then held ones, then the smallest share, as of the last time that the person asked for the order.
     pub(crate) rows: Vec<Rolling>,
@@ -53,20 +54,52 @@ pub(crate) struct State {
     pub(crate) throttle: Throttle,
     /// Rows that are marked.
     pub(crate) marks: Marks<(KeyId, Environment)>,
+    /// Words that a row must contain.
+    pub(crate) filter: Field,
+    /// Whether the filter has the keys.
+    pub(crate) typing: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            newer: Vec::new(),
+            reorder: false,
+            selected: None,
+            loaded: false,
+            throttle: Throttle::default(),
+            marks: Marks::default(),
+            filter: Field::new(Lines::One),
+            typing: false,
+        }
+    }
 }
 
 impl State {
-    /// The selected row, and which one it is.
-    pub(crate) fn current(&self) -> Option<(usize, &Rolling)> {
-        let selected = self.selected.as_ref().map(|(key, environment)| (key, environment));
-        let at = self.rows.iter().position(|r| Some(r.id()) == selected);
-        let at = at.or(if self.rows.is_empty() { None } else { Some(0) })?;
-        Some((at, &self.rows[at]))
+    /// The rows that the filter leaves.
+    pub(crate) fn visible(&self) -> Vec<&Rolling> {
+        let filter = self.filter.text().to_lowercase();
+        let fits = |row: &&Rolling| {
+            let text = format!("{} {}", row.view.pointer.key_id, row.view.pointer.environment);
+            filter.split_whitespace().all(|word| text.contains(word))
+        };
+        self.rows.iter().filter(fits).collect()
     }
 
-    /// Selects a row; a ghost that is left goes.
+    /// The selected row, and which of the visible ones it is.
+    pub(crate) fn current(&self) -> Option<(usize, &Rolling)> {
+        let selected = self.selected.as_ref().map(|(key, environment)| (key, environment));
+        let rows = self.visible();
+        let at = rows.iter().position(|r| Some(r.id()) == selected);
+        let at = at.or(if rows.is_empty() { None } else { Some(0) })?;
+        Some((at, rows[at]))
+    }
+
+    /// Selects a visible row; a ghost that is left goes.
     pub(crate) fn select(&mut self, at: usize) {
-        self.selected = self.rows.get(at).map(|r| (r.view.pointer.key_id.clone(), r.view.pointer.environment.clone()));
+        let own = |r: &&Rolling| (r.view.pointer.key_id.clone(), r.view.pointer.environment.clone());
+        self.selected = self.visible().get(at).map(own);
         let selected = self.selected.clone();
         self.rows.retain(|r| !r.ghost || selected.as_ref().is_some_and(|(k, e)| r.id() == (k, e)));
     }
@@ -98,12 +131,18 @@ impl State {
 }
 
 impl State {
-    /// A pointer moved: its row says so at once, without the number of a version that it no longer serves.
+    /// A pointer moved: its row says so at once, with the numbers of versions that are known, and no way back that is not.
     pub(crate) fn moved(&mut self, pointer: &EnvironmentPointer) {
         let id = (&pointer.key_id, &pointer.environment);
         if let Some(row) = self.rows.iter_mut().chain(&mut self.newer).find(|row| row.id() == id) {
-            row.view.version = row.view.version.take().filter(|version| version.digest == pointer.digest);
-            row.view.pointer.clone_from(pointer);
+            let view = &mut row.view;
+            let known = [view.version.take(), view.baseline.take(), view.safe_default.clone()];
+            let version = |digest| known.iter().flatten().find(|version| version.digest == digest).cloned();
+            view.version = version(pointer.digest);
+            view.baseline = pointer.baseline_digest.and_then(version);
+            // Where a rollback would go to now, only the registry knows.
+            view.rollback_to = view.rollback_to.filter(|_| view.pointer.digest == pointer.digest);
+            view.pointer.clone_from(pointer);
         }
     }
 

@@ -4,6 +4,8 @@ use super::State;
 use super::state::Rolling;
 use crate::tui::action::Action;
 use crate::tui::effect::{Answer, Effect, Query, Slot};
+use crate::tui::field::{Field, Lines};
+use crate::tui::keymap::KeyCode;
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, Place};
 use crate::tui::state::{Cx, Subject};
 use crate::tui::update::{say, tell};
@@ -12,6 +14,11 @@ use crate::wire::pointers::ListPointers;
 
 fn query() -> Query {
     Query::Pointers(ListPointers { show: Some("partial".into()), ..ListPointers::default() })
+}
+
+/// Whether the filter has the keys.
+pub(crate) fn typing(state: &State) -> bool {
+    state.typing
 }
 
 /// The room comes to the front: fetch.
@@ -24,6 +31,21 @@ pub(crate) fn open(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
 pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
     match msg {
         Msg::Chosen(action) => chosen(state, *action, cx),
+        Msg::Pressed(key) if state.typing => {
+            match key.code {
+                KeyCode::Esc => {
+                    state.typing = false;
+                    state.filter = Field::new(Lines::One);
+                }
+                KeyCode::Enter | KeyCode::Down | KeyCode::Tab => state.typing = false,
+                _ => drop(state.filter.key(key)),
+            }
+            Vec::new()
+        }
+        Msg::Pasted(text) if state.typing => {
+            state.filter.paste(text);
+            Vec::new()
+        }
         Msg::Loaded { answer, .. } => {
             match answer {
                 Ok(Answer::Pointers(views)) => state.take(views.clone()),
@@ -49,12 +71,12 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
 fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
     if let Some(how) = Move::of(action, cx.screen.height / 2) {
         let mut cursor = Cursor { at: state.current().map_or(0, |(at, _)| at) };
-        cursor.go(how, state.rows.len());
+        cursor.go(how, state.visible().len());
         state.select(cursor.at);
         return Vec::new();
     }
     let own = |row: &Rolling| (row.view.pointer.key_id.clone(), row.view.pointer.environment.clone());
-    let listed: Vec<_> = state.rows.iter().filter(|row| !row.ghost).map(own).collect();
+    let listed: Vec<_> = state.visible().into_iter().filter(|row| !row.ghost).map(own).collect();
     let here = state.current().and_then(|(_, row)| listed.iter().position(|id| *id == own(row)));
     if state.marks.act(action, &listed, here) {
         return Vec::new();
@@ -62,7 +84,9 @@ fn chosen(state: &mut State, action: Action, cx: &mut Cx) -> Vec<Effect> {
     match action {
         Action::Refetch => return open(state, cx),
         Action::InsertNewer => state.insert_newer(),
-        Action::Back => drop(state.marks.clear()),
+        Action::Find => state.typing = true,
+        Action::Back if state.marks.clear() => {}
+        Action::Back => state.filter = Field::new(Lines::One),
         _ => {}
     }
     let many = state.marks.len() > 1;

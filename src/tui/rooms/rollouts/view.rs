@@ -39,22 +39,34 @@ const STATE: usize = 9;
 
 fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     let dot = look.sign("·", "-");
+    let of = |rows: &[&Rolling]| rows.iter().filter(|row| !row.ghost).count();
     let count = state.rows.iter().filter(|r| !r.ghost).count();
-    let at = state.current().map_or(0, |(at, _)| at);
-    let foot = if state.rows.is_empty() { String::new() } else { format!("{} of {}", at + 1, state.rows.len()) };
+    let (rows, at) = (state.visible(), state.current().map_or(0, |(at, _)| at));
+    let foot = match state.current() {
+        None => String::new(),
+        Some((_, row)) if row.ghost => "over: it leaves with the cursor".to_owned(),
+        Some((at, _)) => format!("{} of {}", of(&rows[..=at]), of(&rows)),
+    };
     let marked = if state.marks.len() > 0 { format!(" {dot} {} marked", state.marks.len()) } else { String::new() };
     let title = format!("Rollouts {dot} {count} {dot} killed first{marked}");
     let inside = Pane::new(title).foot(foot).focused(true).draw(frame, area, look);
-    let mut lines = vec![header(inside.width, look)];
+    let filtering = state.typing || !state.filter.text().is_empty();
+    let mut lines = vec![if filtering { Line::styled("/ ", look.style(Role::Key)) } else { header(inside.width, look) }];
     let room = usize::from(inside.height).saturating_sub(1);
-    let first = scroll::first(at, state.rows.len(), room);
-    for (n, rolling) in state.rows.iter().enumerate().skip(first).take(room) {
+    let first = scroll::first(at, rows.len(), room);
+    for (n, rolling) in rows.iter().enumerate().skip(first).take(room) {
         let pointer = &rolling.view.pointer;
         let marked = state.marks.has(&(pointer.key_id.clone(), pointer.environment.clone()));
         lines.push(row(rolling, n == at, marks::sign(n == at, marked, look), inside.width, look));
     }
-    if state.rows.is_empty() {
-        let text = if state.loaded { " every pointer is at 100 % and none is killed" } else { " fetching rollouts" };
+    if rows.is_empty() {
+        let text = if !state.rows.is_empty() {
+            " no row matches the filter; esc clears it"
+        } else if state.loaded {
+            " every pointer is at 100 % and none is killed"
+        } else {
+            look.awaited(" fetching rollouts")
+        };
         lines.push(Line::styled(text, look.style(Role::Dim)));
     }
     if !state.newer.is_empty() {
@@ -65,6 +77,11 @@ fn list(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     for (n, line) in lines.into_iter().take(usize::from(inside.height)).enumerate() {
         let y = inside.y + u16::try_from(n).unwrap_or(0);
         frame.put(line, Rect { y, height: 1, ..inside });
+    }
+    if filtering && inside.height > 0 {
+        // While rows are looked for, the filter stands in place of the headings.
+        let field = Rect { x: inside.x + 2, width: inside.width.saturating_sub(2), height: 1, ..inside };
+        state.filter.draw(frame, field, state.typing, look);
     }
 }
 
@@ -188,7 +205,9 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
             Some(baseline) => format!("the rest gets {}", named(view.baseline.as_ref(), baseline)),
             None => "the rest gets no value: applications use the code's own".to_owned(),
         };
-        lines.push(label("Out").word(rest, Role::Text).line());
+        if pointer.rollout_pct != BasisPoints::ALL {
+            lines.push(label("Out").word(rest, Role::Text).line());
+        }
         lines.push(steps(row, width, look));
         for item in row.waits() {
             let waits = label("Waits").word(format!("{}: ", item.kind), Role::Warning);
@@ -213,11 +232,9 @@ fn facts(row: &Rolling, width: u16, look: &Look) -> Vec<Line<'static>> {
         }
     }
     if let Some(digest) = view.rollback_to.filter(|_| !pointer.killed) {
-        lines.push(
-            label("Danger")
-                .word(format!("!r rolls back to {} {} !k kills", digest.short(), look.sign("·", "-")), Role::Dim)
-                .line(),
-        );
+        let back = named(view.baseline.as_ref().filter(|v| v.digest == digest), &digest);
+        let dot = look.sign("·", "-");
+        lines.push(label("Danger").word(format!("!r rolls back to {back} {dot} !k kills"), Role::Dim).line());
     }
     lines
 }
