@@ -62,6 +62,9 @@ pub struct Approval {
     pub groups: Vec<String>,
     /// How the approver had signed in: `token`.
     pub login_method: String,
+    /// Whose token it was given with, where that is not the approver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Actor>,
     /// For comments: SHA-256 of the paragraph that it hangs on.
     pub anchor: Option<Digest>,
     /// For comments: what it answers.

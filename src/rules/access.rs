@@ -1,6 +1,6 @@
 //! Who may do what where: roles, scopes, namespaces, confidentiality.
 
-use super::policy::{group_members, last_protected, matches};
+use super::policy::{group_members, last_protected, matches, same_person};
 use crate::model::policy::RoleGrant;
 use crate::model::{Actor, Code, ConfigKey, Environment, EnvironmentRule, Policy, Refusal, Role, Scope};
 use std::collections::BTreeSet;
@@ -48,6 +48,21 @@ impl Caller {
     pub fn whole(actor: Actor) -> Self {
         let (token_id, scope, login) = (String::new(), Scope::Full, Login::Token);
         Self { owner: actor.clone(), actor, token_id, scope, environment: None, login }
+    }
+
+    /// Who stands behind it: for whom the token acts, and whose it is. Whoever made a token for somebody else can act as them.
+    pub fn persons(&self) -> [&Actor; 2] {
+        [&self.actor, &self.owner]
+    }
+
+    /// Whether one of those behind it is the person of an account.
+    pub fn is_person(&self, policy: &Policy, account: &Actor) -> bool {
+        self.persons().into_iter().any(|one| same_person(policy, one, account))
+    }
+
+    /// Whose token it is, where that is not for whom it acts.
+    pub fn other_owner(&self) -> Option<&Actor> {
+        (self.owner != self.actor).then_some(&self.owner)
     }
 
     /// Whether the token leaves nothing out of what its actor may.

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use std::collections::BTreeMap;
 
-pub use votes::{Ballot, excluded};
+pub use votes::{Ballot, excluded, owner_bars};
 
 /// The ways in which text comes to serve, or stops serving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,10 +8,10 @@ use crate::model::{Actor, Approval, Digest, Environment, Timestamp, Verdict};
 use uuid::Uuid;
 
 const PUT: &str = "INSERT INTO approval (approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, \
-    acknowledged_hidden, groups, login_method, anchor, reply_to, position) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
-    $13, $14, (SELECT COUNT(*) FROM approval WHERE promotion_id = $2))";
+    acknowledged_hidden, groups, login_method, anchor, reply_to, owner, position) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+    $13, $14, $15, (SELECT COUNT(*) FROM approval WHERE promotion_id = $2))";
 pub(super) const LIST: &str = "SELECT approval_id, promotion_id, approver, gate, verdict, at, rationale, statement, head, acknowledged_hidden, \
-    groups, login_method, anchor, reply_to FROM approval WHERE promotion_id = $1 ORDER BY position";
+    groups, login_method, anchor, reply_to, owner FROM approval WHERE promotion_id = $1 ORDER BY position";
 const BEFORE: &str = "SELECT p.environment, a.at FROM approval a JOIN promotion p ON p.promotion_id = a.promotion_id \
     WHERE a.approver = $1 AND a.verdict = 'approve' AND p.to_digest = $2 AND p.promotion_id <> $3 ORDER BY a.at DESC LIMIT 1";
 
@@ -56,6 +56,7 @@ decode!(Approval, r => Ok(Self {
     login_method: r.try_get("login_method")?,
     anchor: r.try_get("anchor")?,
     reply_to: r.try_get::<Option<Id>, _>("reply_to")?.map(|id| id.0),
+    owner: r.try_get("owner")?,
 }));
 
 impl Conn<'_> {
@@ -77,7 +78,8 @@ impl Conn<'_> {
             AsJson(&a.groups),
             &a.login_method,
             a.anchor,
-            a.reply_to.map(Id)
+            a.reply_to.map(Id),
+            &a.owner
         )
         .map(drop)
     }

@@ -19,10 +19,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "policy", include_str!("migrations/0003_policy.sql")),
     (4, "people", include_str!("migrations/0004_people.sql")),
     (5, "webhooks", include_str!("migrations/0005_webhooks.sql")),
+    (6, "owners", include_str!("migrations/0006_owners.sql")),
 ];
 
 /// The version that a migrated database has.
-pub(super) const NEWEST: i64 = 5;
+pub(super) const NEWEST: i64 = 6;
 
 /// The lines of `sql` that stand for `engine`: `--@sqlite` or `--@postgres` to the next `--@` line stand for that one only.
 fn for_engine(sql: &str, engine: Engine) -> String {

@@ -7,14 +7,15 @@ use crate::model::{Actor, Approval, Digest, Environment, EnvironmentPointer, Fra
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// Owners of the tokens of everybody who had a hand in version `$1`, and of `$2`.
-const OWNERS: &str = "SELECT DISTINCT t.actor, t.owner FROM token t WHERE t.actor IN (\
+/// Owners of the tokens of everybody who had a hand in version `$1`, and of `$2`; of such an owner's own tokens, too.
+const OWNERS: &str = "WITH RECURSIVE owned (actor, owner) AS (SELECT t.actor, t.owner FROM token t WHERE t.actor IN (\
     SELECT author FROM version WHERE digest = $1 \
     UNION SELECT submitter FROM version WHERE digest = $1 \
     UNION SELECT author FROM version_author WHERE digest = $1 \
     UNION SELECT f.author FROM version_fragment p JOIN fragment f ON f.digest = p.fragment_digest WHERE p.digest = $1 \
     UNION SELECT reporter FROM gate_verdict WHERE digest = $1 \
-    UNION SELECT CAST($2 AS TEXT))";
+    UNION SELECT CAST($2 AS TEXT)) \
+    UNION SELECT o.actor, t.owner FROM owned o JOIN token t ON t.actor = o.owner) SELECT actor, owner FROM owned";
 
 pub(super) const ALL: &[&str] = &[OWNERS];
 

@@ -5,7 +5,6 @@ use super::work::{Outcome, Verb, Work, not_blank};
 use crate::model::{Action, Actor, ActorKind, Code, Digest, Policy, PromotionState, Refusal, Role, Subject, Timestamp};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::rules::canonical::sha256;
-use crate::rules::policy::same_person;
 use crate::rules::{policy, statement};
 use crate::snapshot::Change;
 use crate::storage::{AuditFilter, Direction, PolicyRow};
@@ -47,7 +46,7 @@ impl Verb for ApplyPolicy {
         let first = if work.policy.second_admin { self.first_admin(work, digest).await? } else { None };
         match &first {
             None if work.policy.second_admin && work.actor().kind != ActorKind::System => return self.wish(work, answer),
-            Some(first) if same_person(&work.policy, &first.actor, work.actor()) => {
+            Some(first) if !first.is_another => {
                 let waits_until = Some(first.at.plus_seconds(WISH_SECONDS));
                 return Ok(Outcome::unchanged(wire::PolicyText { waits_until, ..answer }));
             }
@@ -80,6 +79,8 @@ impl Verb for ApplyPolicy {
 struct FirstAdmin {
     actor: Actor,
     at: Timestamp,
+    /// Whether that is somebody else than the caller.
+    is_another: bool,
 }
 
 impl ApplyPolicy {
@@ -100,10 +101,11 @@ impl ApplyPolicy {
             if body.detail.get("wish_on") != Some(&json!(work.policy_digest)) || work.at.seconds_since(at) >= WISH_SECONDS {
                 continue;
             }
-            if same_person(&work.policy, &body.actor, work.actor()) {
-                own = own.or(Some(FirstAdmin { actor: body.actor, at }));
+            let owner = body.detail.get("owner").and_then(|owner| serde_json::from_value(owner.clone()).ok());
+            if std::iter::once(&body.actor).chain(&owner).any(|who| work.caller.is_person(&work.policy, who)) {
+                own = own.or(Some(FirstAdmin { actor: body.actor, at, is_another: false }));
             } else if is_admin(&work.policy, &body.actor) {
-                return Ok(Some(FirstAdmin { actor: body.actor, at }));
+                return Ok(Some(FirstAdmin { actor: body.actor, at, is_another: true }));
             }
         }
         Ok(own)
@@ -117,7 +119,7 @@ impl ApplyPolicy {
         let waits_until = work.at.plus_seconds(WISH_SECONDS);
         let detail = json!({
             "digest": answer.digest, "wish_on": work.policy_digest, "rationale": self.body.rationale,
-            "waits_for": "a second admin, with the same file", "waits_until": waits_until,
+            "waits_for": "a second admin, with the same file", "waits_until": waits_until, "owner": work.caller.other_owner(),
         });
         let subject = Subject(format!("policy:{}", answer.digest));
         Ok(Outcome::done(wire::PolicyText { waits_until: Some(waits_until), ..answer }, Action::PolicyApply, subject, &detail))

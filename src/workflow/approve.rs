@@ -4,9 +4,9 @@ use super::apply::{closed, facts, promotion};
 use super::facts::Facts;
 use super::work::{Outcome, Verb, Work, not_blank};
 use crate::model::{Action, Approval, Code, PromotionState, ReadinessKind, ReadinessStatus, Refusal, Subject, Verdict};
-use crate::rules::access::Need;
+use crate::rules::access::{Caller, Need};
 use crate::rules::policy::{group_members, group_of, groups_of, person_of};
-use crate::rules::readiness::excluded;
+use crate::rules::readiness::{Serving, excluded, owner_bars};
 use crate::rules::statement::Statement;
 use crate::wire::promotions::Vote;
 use serde_json::json;
@@ -205,6 +205,7 @@ impl CastVote {
             acknowledged_hidden: body.acknowledged_hidden,
             groups: groups_of(&work.policy, work.actor()),
             login_method: work.caller.login.to_string(),
+            owner: work.caller.other_owner().cloned(),
             anchor: body.anchor,
             reply_to: body.reply_to,
         }
@@ -236,10 +237,17 @@ fn shut(facts: &Facts) -> impl Iterator<Item = &str> {
 
 /// Refuses who must not approve, whatever the gate.
 fn four_eyes(work: &Work<'_>, facts: &Facts) -> Result<(), Refusal> {
-    match excluded(&facts.serving(), work.actor()) {
-        Some(why) => Err(Refusal::new(Code::Forbidden, format!("you are {why}")).hint("someone else must approve it")),
+    match barring(&facts.serving(), work.caller) {
+        Some(why) => Err(Refusal::new(Code::Forbidden, why).hint("someone else must approve it")),
         None => Ok(()),
     }
+}
+
+/// Why four eyes bar a caller from approving: for who it is, or for whose token it uses.
+pub(super) fn barring(serving: &Serving<'_>, caller: &Caller) -> Option<String> {
+    let own = || excluded(serving, &caller.actor).map(|why| format!("you are {why}"));
+    let owner = |owner| owner_bars(serving, owner).map(|why| format!("this token belongs to {owner}, who is {why}"));
+    own().or_else(|| caller.other_owner().and_then(owner))
 }
 
 /// Refuses who is not in the group of an approval gate.

@@ -75,10 +75,12 @@ impl Verb for CreateToken {
     }
 }
 
-/// Who answers for it: the person who makes it; for a first token that the registry makes itself, its actor.
+/// Who answers for it: the person who makes it; for a first token that the registry makes itself, its actor. Whoever makes one for
+/// themselves with another's token does not come to own it: the other may hold it.
 fn owner(work: &Work<'_>, actor: &Actor) -> Actor {
     match work.actor().kind {
         ActorKind::System => actor.clone(),
+        ActorKind::Person if work.actor() == actor => work.caller.owner.clone(),
         ActorKind::Person => work.actor().clone(),
         _ => work.caller.owner.clone(),
     }

@@ -3,7 +3,6 @@
 use super::work::{Outcome, Verb, Work, not_blank};
 use crate::model::{Action, Code, Digest, Refusal, Subject, Version};
 use crate::rules::access::Need;
-use crate::rules::policy::same_person;
 use crate::snapshot::Change;
 use crate::wire::versions::Reason;
 use serde_json::json;
@@ -27,7 +26,7 @@ impl Verb for LiftVersion {
         let Some(mark) = version.quarantine.take() else {
             return Err(Refusal::new(Code::WrongState, "this version carries no quarantine mark"));
         };
-        if !work.actor().is_person() || same_person(&work.policy, &mark.by, work.actor()) {
+        if !work.actor().is_person() || work.caller.is_person(&work.policy, &mark.by) {
             let detail = format!("{} set the mark; another person lifts it", mark.by);
             return Err(work.deny("lift a quarantine", detail).hint("ask another approver"));
         }

@@ -2,10 +2,8 @@
 
 use super::apply::promotion;
 use super::work::{Outcome, Verb, Work, not_blank};
-use crate::model::Actor;
 use crate::model::{Action, Approval, Code, Policy, Promotion, Refusal, Subject, Verdict};
-use crate::rules::access::Need;
-use crate::rules::policy::same_person;
+use crate::rules::access::{Caller, Need};
 use crate::wire::promotions::Rationale;
 use serde_json::json;
 use uuid::Uuid;
@@ -33,7 +31,7 @@ impl Verb for ReviewPromotion {
             return Err(Refusal::new(Code::Forbidden, "only a person reviews"));
         }
         let votes = work.conn.approval_list(row.promotion_id).await?;
-        if did(&work.policy, &row, &votes, work.actor()) {
+        if did(&work.policy, &row, &votes, work.caller) {
             return Err(Refusal::new(Code::Forbidden, "you did what is to be reviewed").hint("another person must review it"));
         }
         if self.body.dry_run {
@@ -55,8 +53,8 @@ impl Verb for ReviewPromotion {
     }
 }
 
-/// Whether the actor is one of those whose act is to be reviewed: who opened, who applied, who overrode a gate.
-pub(super) fn did(policy: &Policy, row: &Promotion, votes: &[Approval], actor: &Actor) -> bool {
+/// Whether the caller is one of those whose act is to be reviewed: who opened, who applied, who overrode a gate.
+pub(super) fn did(policy: &Policy, row: &Promotion, votes: &[Approval], caller: &Caller) -> bool {
     let overrode = votes.iter().filter(|vote| vote.verdict == Verdict::Override).map(|vote| &vote.approver);
-    overrode.chain([&row.actor]).chain(&row.applied_by).any(|who| same_person(policy, who, actor))
+    overrode.chain([&row.actor]).chain(&row.applied_by).any(|who| caller.is_person(policy, who))
 }

@@ -3,7 +3,7 @@
 use super::work::{Outcome, Verb, Work, no_nul};
 use crate::model::{Action, Code, ConfigKey, KeyId, Refusal, Subject};
 use crate::rules::access::{self, Need};
-use crate::rules::policy::{group_members, same_person};
+use crate::rules::policy::group_members;
 use crate::snapshot::Change;
 use crate::storage::{AuditFilter, Direction};
 use crate::wire::keys as wire;
@@ -58,9 +58,9 @@ impl Verb for UpdateKey {
             Some(first) if fits(work, &before, &pair, &first) => {
                 write(work, &before, after, &wish, Some(first.to_string())).await
             }
-            Some(first) if same_person(&work.policy, &first, work.actor()) => Ok(Outcome::unchanged(before)),
+            Some(first) if work.caller.is_person(&work.policy, &first) => Ok(Outcome::unchanged(before)),
             _ => {
-                let detail = json!({ "wish": wish, "waits_for": waits_for(&before, &pair) });
+                let detail = json!({ "wish": wish, "waits_for": waits_for(&before, &pair), "owner": work.caller.other_owner() });
                 Ok(Outcome::done(before, Action::KeyUpdate, Subject::key(&self.key), &detail))
             }
         }
@@ -138,7 +138,7 @@ fn waits_for(before: &ConfigKey, pair: &Pair) -> String {
 fn fits(work: &Work<'_>, before: &ConfigKey, pair: &Pair, first: &crate::model::Actor) -> bool {
     let of = |group: &str, actor| group_members(&work.policy, group).contains(actor);
     let (old, second) = (before.owning_group.as_str(), work.actor());
-    !same_person(&work.policy, first, second)
+    !work.caller.is_person(&work.policy, first)
         && match pair {
             Pair::Show => of(old, first) && of(old, second),
             Pair::Give(new) => (of(old, first) && of(new, second)) || (of(new, first) && of(old, second)),
@@ -163,7 +163,8 @@ async fn first_of_pair(work: &mut Work<'_>, before: &ConfigKey, wish: &Value) ->
             break;
         }
         if body.detail.get("wish") == Some(wish) {
-            if !same_person(&work.policy, &body.actor, work.actor()) {
+            let owner = body.detail.get("owner").and_then(|owner| serde_json::from_value(owner.clone()).ok());
+            if !std::iter::once(&body.actor).chain(&owner).any(|who| work.caller.is_person(&work.policy, who)) {
                 return Ok(Some(body.actor));
             }
             own = Some(body.actor);

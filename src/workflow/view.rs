@@ -10,7 +10,7 @@ use crate::model::{
 use crate::rules::access::{self, Caller, Need, allowed};
 use crate::rules::policy::{self, group_members, group_of, person_of, same_person};
 use crate::rules::promotion::{self, UNDO_SECONDS, undoable};
-use crate::rules::readiness::{Ballot, Door, excluded};
+use crate::rules::readiness::{Ballot, Door};
 use crate::rules::rollout;
 use crate::snapshot::Snapshot;
 use crate::storage::{Conn, StorageError};
@@ -191,7 +191,7 @@ fn barred(caller: &Caller, facts: &Facts, readiness: &Readiness) -> Option<Strin
     if let Some(outdated) = readiness.unmet().find(|item| item.kind == ReadinessKind::Pointer) {
         return Some(outdated.reason.clone());
     }
-    excluded(&facts.serving(), &caller.actor).map(|why| format!("you are {why}"))
+    super::approve::barring(&facts.serving(), caller)
 }
 
 /// Approval gates that wait for the caller's approval, else why there are none.
@@ -242,10 +242,8 @@ fn overridable(policy: &Policy, caller: &Caller, facts: &Facts, readiness: &Read
 /// What is owed after the fact, and by whom.
 fn owed(policy: &Policy, caller: &Caller, key: &ConfigKey, row: &Promotion, votes: &[Approval], mine: &mut Mine) {
     let may = |need: Need| allowed(policy, caller, need, Some(key), Some(&row.environment)).is_ok();
-    mine.can_review = row.review_owed
-        && caller.actor.is_person()
-        && may(Need::CloseReview)
-        && !super::review::did(policy, row, votes, &caller.actor);
+    mine.can_review =
+        row.review_owed && caller.actor.is_person() && may(Need::CloseReview) && !super::review::did(policy, row, votes, caller);
     let mine_to_note = match &row.applied_by {
         Some(by) if by.is_person() => same_person(policy, by, &caller.actor),
         _ => true,

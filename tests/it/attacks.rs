@@ -13,6 +13,7 @@
 //! 6. A policy file changed on disk: `http_process.rs`, `another_policy_file_is_reported_and_changes_nothing`.
 //! 7. One person in two groups or by two accounts: `workflow_policy.rs`,
 //!    `one_person_in_two_groups_or_with_two_accounts_meets_one_requirement`.
+//!    With a token that one made for somebody else: [`four_eyes_are_not_those_of_whoever_made_a_token_for_somebody_else`].
 //! 8. A kill swallowed by a reused idempotency key: [`a_kill_is_not_swallowed_by_a_key_that_was_used_before`].
 //! 9. A Langfuse read of a draft by number: `langfuse.rs`, `a_number_gives_only_what_served_that_environment`.
 //!
@@ -120,6 +121,26 @@ async fn authorship_is_not_laundered_by_a_program_that_one_answers_for() {
     served.post("web", &format!("/v1/versions/{digest}/submit"), json!({})).await.good();
     let id = open(&served, &digest).await;
     is_shut(&served, "bob", &id, "an owner of a token that acts for service:web").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_eyes_are_not_those_of_whoever_made_a_token_for_somebody_else() {
+    let served = Served::with_policy(&format!("{}[[role]]\nwho = \"person:root\"\nrole = \"author\"\n", house())).await;
+    served.key(KEY).await;
+    let digest = save(&served, "root", "Written by an admin.", json!({})).await;
+    served.post("root", &format!("/v1/versions/{digest}/submit"), json!({})).await.good();
+    let id = open(&served, &digest).await;
+    let mut maker = "root".to_owned();
+    // The second is made with the first, as bob himself would.
+    for _ in 0..2 {
+        let made = served.post(&maker, "/v1/tokens", json!({ "actor": "person:bob" })).await.good();
+        assert_eq!(made["owner"], "person:root");
+        maker = made["secret"].as_str().unwrap().to_owned();
+        is_shut(&served, &maker, &id, "this token belongs to person:root, who is an author of this version").await;
+    }
+    assert_eq!(vote(&served, "bob", &id).await.status, 201);
+    let made = served.post("bob", "/v1/tokens", json!({ "actor": "person:bob" })).await.good();
+    assert_eq!(made["owner"], "person:bob", "a token of one's own makes one's own");
 }
 
 #[tokio::test(flavor = "multi_thread")]

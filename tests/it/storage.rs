@@ -768,6 +768,7 @@ fn approval(n: u64, of: u64) -> Approval {
         }],
         groups: vec!["support".into()],
         login_method: "token".into(),
+        owner: None,
         anchor: None,
         reply_to: Some(numbered(2)),
     }

@@ -3,6 +3,7 @@
 use super::support::engines::on_each_engine;
 use super::support::world::{POLICY, World, ballot, key, wish};
 use countersign::model::{Action, Code, PromotionState, ReadinessKind, Refusal, Verdict};
+use countersign::rules::access::Caller;
 use countersign::wire::world::{self, PolicyText};
 use countersign::workflow::{ApplyPolicy, CastVote};
 
@@ -41,6 +42,11 @@ fn a_policy_that_asks_for_it_is_changed_by_two_admins_within_a_day_and_so_is_tur
         let other = format!("{wanted}# another\n");
         assert!(apply(&world, "person:dan", &other).await.unwrap().waits_until.is_some());
         assert_eq!(in_force(&world), two());
+        // Root made a token for dan: that is root again.
+        let lent = Caller { owner: "person:root".parse().unwrap(), ..Caller::whole("person:dan".parse().unwrap()) };
+        let body = world::ApplyPolicy { source: wanted.clone(), rationale: "because".into(), dry_run: false };
+        let again = world.registry.run(&lent, None, ApplyPolicy { body }).await.unwrap().answer;
+        assert_eq!((again.waits_until.is_some(), in_force(&world)), (true, two()));
         let second = apply(&world, "person:dan", &wanted).await.unwrap();
         assert_eq!((second.waits_until, in_force(&world)), (None, wanted.clone()));
         let body = world.events().await.pop().unwrap().body.unwrap();

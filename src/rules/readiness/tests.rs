@@ -89,6 +89,7 @@ impl Scene {
             acknowledged_hidden: self.hidden.clone(),
             groups: Vec::new(),
             login_method: "token".into(),
+            owner: None,
             anchor: None,
             reply_to: None,
         });
@@ -372,6 +373,13 @@ fn four_eyes_count_neither_authors_nor_their_other_names_nor_owners_of_their_tok
     blocked("an owner of a token of who opened it", |s| {
         s.owners.insert(person("gil"), vec![person("ana")]);
     });
+    blocked("whoever uses a token of the author's", |s| s.approvals[0].owner = Some(person("fay")));
+    blocked("whoever uses a token of the author's, made under another name", |s| {
+        s.to.authors.push(person("bob"));
+        s.policy.persons.insert("bob".to_owned(), vec![person("bob.work")]);
+        s.approvals[0].owner = Some(person("bob.work"));
+    });
+    blocked("whoever uses a token of another who approved", |s| s.approvals[0].owner = Some(person("eve")));
     blocked("who left the group", |s| s.policy.groups.get_mut("owners").unwrap().retain(|who| *who != person("ana")));
     blocked("who lost the role", |s| s.policy.roles[0].who = "person:bob".into());
     blocked("a service, though the policy counts it among the owners", |s| {

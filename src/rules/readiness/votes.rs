@@ -92,6 +92,7 @@ fn counted<'a>(
             && statement.is_some()
             && vote.statement == statement
             && excluded(serving, person).is_none()
+            && vote.owner.as_ref().is_none_or(|owner| owner_bars(serving, owner).is_none())
             && in_group(serving, person, group)
             && (has_right(serving, person, need) || has_right(serving, &vote.approver, need))
     };
@@ -170,6 +171,17 @@ pub fn excluded(serving: &Serving<'_>, person: &Actor) -> Option<String> {
     let acted = wrote.chain(serving.fragment_authors).chain(opened);
     let owned = |actor: &&Actor| serving.owners.get(*actor).is_some_and(|owners| owners.iter().any(is));
     acted.into_iter().find(owned).map(|actor| format!("an owner of a token that acts for {actor}"))
+}
+
+/// Why nothing that is given with a token of this owner counts, to be read after "is": whoever made a token for somebody else can
+/// act as them, so four eyes hold for both. None where they are kept.
+pub fn owner_bars(serving: &Serving<'_>, owner: &Actor) -> Option<String> {
+    let voted = |vote: &Approval| {
+        matches!(vote.verdict, Verdict::Approve | Verdict::Override)
+            && person_of(serving.policy, &vote.approver) == person_of(serving.policy, owner)
+    };
+    let votes = || serving.approvals.iter().any(voted).then(|| "one of its approvers already".to_owned());
+    excluded(serving, owner).or_else(votes)
 }
 
 /// One item for each approval gate of the rule.

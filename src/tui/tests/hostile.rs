@@ -45,6 +45,7 @@ fn evil() -> Bench {
             acknowledged_hidden: Vec::new(),
             groups: Vec::new(),
             login_method: "token".into(),
+            owner: None,
             anchor: None,
             reply_to: None,
         }];

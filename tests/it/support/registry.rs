@@ -168,13 +168,13 @@ impl Served {
         Self { address, registry, dir, shutdown, task, client }
     }
 
-    /// A request by somebody; `nobody` sends no token, and a token of an issuer stands for itself.
+    /// A request by somebody; `nobody` sends no token, and a token's own text stands for itself.
     pub fn request(&self, who: &str, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("http://{}{path}", self.address));
         match who {
             "nobody" => request,
             // Every JSON object begins so.
-            issued if issued.starts_with("eyJ") => request.bearer_auth(issued),
+            issued if issued.starts_with("eyJ") || issued.starts_with("cs_") => request.bearer_auth(issued),
             name => request.bearer_auth(token_of(name)),
         }
     }

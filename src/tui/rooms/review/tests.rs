@@ -134,6 +134,7 @@ fn comment(by: &str, text: &str, anchor: Option<Digest>) -> Approval {
         acknowledged_hidden: Vec::new(),
         groups: Vec::new(),
         login_method: "token".into(),
+        owner: None,
         anchor,
         reply_to: None,
     }
