@@ -49,7 +49,7 @@ pub fn resolve(facts: &Facts<'_>) -> Chosen {
     trace.say("killed", || "no".into());
     if pointer.rollout_pct == BasisPoints::ALL {
         trace.say("rollout", || "100 %: everybody gets the digest".into());
-        return trace.end((Some(pointer.digest), ResolutionReason::Static, None, "the pointer's digest".into()));
+        return trace.end((Some(pointer.digest), ResolutionReason::Static, None, "the pointer's digest"));
     }
     let Some(unit_hash) = facts.unit_hash else {
         let (baseline, why) = baseline(facts);
@@ -68,7 +68,7 @@ pub fn resolve(facts: &Facts<'_>) -> Chosen {
     let share = pointer.rollout_pct.get();
     if inside(drawn, pointer.rollout_pct) {
         trace.say("rollout", || format!("bucket {drawn} is below {share}: inside the share"));
-        return trace.end((Some(pointer.digest), ResolutionReason::Rollout, Some(drawn), "the pointer's digest".into()));
+        return trace.end((Some(pointer.digest), ResolutionReason::Rollout, Some(drawn), "the pointer's digest"));
     }
     trace.say("rollout", || format!("bucket {drawn} is not below {share}: outside the share"));
     let (baseline, why) = baseline(facts);
@@ -76,24 +76,25 @@ pub fn resolve(facts: &Facts<'_>) -> Chosen {
     trace.end((baseline, reason, Some(drawn), why))
 }
 
-type Outcome = (Option<Digest>, ResolutionReason, Option<u16>, String);
+/// With why, in words.
+type Outcome = (Option<Digest>, ResolutionReason, Option<u16>, &'static str);
 
 fn killed(facts: &Facts<'_>) -> Outcome {
-    let none = |why: &str| (None, ResolutionReason::KilledNoDefault, None, format!("killed; {why}: no value"));
+    let none = |why| (None, ResolutionReason::KilledNoDefault, None, why);
     match facts.key.safe_default_digest {
-        None => none("the key has no safe default"),
-        Some(safe) if safe == facts.pointer.digest => none("the safe default is the killed digest itself"),
-        Some(_) if facts.distrusted => none("the safe default was killed here before, and not approved since"),
-        Some(safe) if (facts.quarantined)(&safe) => none("the safe default is quarantined"),
-        Some(safe) => (Some(safe), ResolutionReason::Killed, None, "killed; the safe default".into()),
+        None => none("killed; the key has no safe default: no value"),
+        Some(safe) if safe == facts.pointer.digest => none("killed; the safe default is the killed digest itself: no value"),
+        Some(_) if facts.distrusted => none("killed; the safe default was killed here before, and not approved since: no value"),
+        Some(safe) if (facts.quarantined)(&safe) => none("killed; the safe default is quarantined: no value"),
+        Some(safe) => (Some(safe), ResolutionReason::Killed, None, "killed; the safe default"),
     }
 }
 
-fn baseline(facts: &Facts<'_>) -> (Option<Digest>, String) {
+fn baseline(facts: &Facts<'_>) -> (Option<Digest>, &'static str) {
     match facts.pointer.baseline_digest {
-        None => (None, "there is no baseline: no value".into()),
-        Some(baseline) if (facts.quarantined)(&baseline) => (None, "the baseline is quarantined: no value".into()),
-        Some(baseline) => (Some(baseline), "the baseline".into()),
+        None => (None, "there is no baseline: no value"),
+        Some(baseline) if (facts.quarantined)(&baseline) => (None, "the baseline is quarantined: no value"),
+        Some(baseline) => (Some(baseline), "the baseline"),
     }
 }
 
@@ -110,7 +111,7 @@ impl Trace {
     }
 
     fn end(mut self, (digest, reason, bucket, why): Outcome) -> Chosen {
-        self.say("answer", || digest.map_or_else(|| why.clone(), |digest| format!("{why}: {digest}")));
+        self.say("answer", || digest.map_or_else(|| why.to_owned(), |digest| format!("{why}: {digest}")));
         Chosen { digest, reason, bucket, steps: self.steps }
     }
 }

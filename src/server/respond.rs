@@ -3,6 +3,7 @@
 use super::error::Rejection;
 use super::extract::Command;
 use super::middleware::internal;
+use crate::model::Refusal;
 use crate::workflow::{Answered, Registry, Verb};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -19,13 +20,18 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// JSON of what was read.
 pub fn shown(value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(bytes) => json(bytes),
-        Err(error) => {
-            tracing::error!(%error, "failed to write an answer");
-            Rejection(internal()).into_response()
-        }
-    }
+    written(serde_json::to_vec(value)).map_or_else(|refusal| Rejection(refusal).into_response(), json)
+}
+
+/// JSON, or a fault of our own where it could not be written.
+///
+/// # Errors
+/// That fault.
+pub fn written(json: serde_json::Result<Vec<u8>>) -> Result<Vec<u8>, Refusal> {
+    json.map_err(|error| {
+        tracing::error!(%error, "failed to write an answer");
+        internal()
+    })
 }
 
 /// JSON that was written already.

@@ -1,6 +1,6 @@
 //! What a commit changed, as after-states, and how it enters a snapshot.
 
-use super::{Held, HeldToken, KeyState, Servable, Snapshot};
+use super::{HeldToken, Kept, KeyState, Servable, Snapshot};
 use crate::model::{ChainHead, ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Policy};
 use std::sync::Arc;
 
@@ -134,14 +134,14 @@ impl Snapshot {
     fn close(&mut self, open: Option<KeyState>) {
         if let Some(mut state) = open {
             state.drop_unnamed();
-            self.keys.insert(Held(Arc::new(state)), ());
+            self.keys.insert(state);
         }
     }
 }
 
 impl KeyState {
     pub(super) fn new(key: Arc<ConfigKey>) -> Self {
-        Self { key, pointers: Vec::new(), contents: Vec::new(), distrusted: Vec::new() }
+        Self { key, pointers: Vec::new(), contents: Vec::new(), distrusted: Vec::new(), kept: Kept::default() }
     }
 
     fn take_key(&mut self, key: Arc<ConfigKey>) {

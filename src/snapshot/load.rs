@@ -1,6 +1,6 @@
 //! Reads a whole snapshot from the database, in one read transaction: one consistent state.
 
-use super::{Held, HeldToken, KeyState, Pepper, Servable, Snapshot};
+use super::{HeldToken, KeyState, Keys, Pepper, Servable, Snapshot};
 use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId};
 use crate::rules::policy;
 use crate::storage::{Conn, Db, ServableRow, StorageError};
@@ -81,7 +81,7 @@ fn keyed(
     pointers: Vec<EnvironmentPointer>,
     contents: Vec<Servable>,
     distrusted: Vec<(KeyId, Environment)>,
-) -> imbl::HashMap<Held, ()> {
+) -> Keys {
     let mut states: HashMap<KeyId, KeyState> =
         keys.into_iter().map(|key| (key.key_id.clone(), KeyState::new(Arc::new(key)))).collect();
     for pointer in pointers {
@@ -99,7 +99,7 @@ fn keyed(
             state.distrusted.push(environment);
         }
     }
-    states.into_values().map(|state| (Held(Arc::new(state)), ())).collect()
+    states.into_values().collect()
 }
 
 /// A content with its fragments' bodies, as [`super::Change::Content`] publishes it; none where there is no such version.

@@ -1,7 +1,7 @@
 //! A snapshot out of the registry's sight: what a relay is given of one, and the one that it makes of that.
 
 use super::change::Moved;
-use super::{Change, Held, HeldToken, KeyState, Pepper, Servable, Snapshot};
+use super::{Change, HeldToken, Kept, KeyState, Pepper, Servable, Snapshot};
 use crate::model::bundle::BundledFragment;
 use crate::model::mirror::{MIRROR_FORMAT, Mirror, MirroredGrant, MirroredKey, MirroredToken};
 use crate::model::policy::{EnvironmentFields, EnvironmentPolicy, RoleGrant};
@@ -19,7 +19,7 @@ impl Snapshot {
             self.policy.environments.iter().filter_map(|environment| environment.name.parse().ok()).collect();
         let reaches: Vec<_> = places.iter().map(|place| (place, reach(&self.policy, caller, Need::Resolve, place))).collect();
         let mut keys = Vec::new();
-        for Held(state) in self.keys.keys().filter(|Held(state)| !state.key.confidential) {
+        for state in self.keys.iter().filter(|state| !state.key.confidential) {
             let open = reaches.iter().filter(|(_, within)| within(&state.key)).map(|(place, _)| *place);
             keys.extend(mirrored_key(state, &open.collect()));
         }
@@ -87,7 +87,7 @@ impl Snapshot {
                 (token.token_id.clone(), Arc::new(HeldToken { token: token.clone(), hash: *hash }))
             })
             .collect();
-        next.keys = mirror.keys.iter().map(|key| (Held(Arc::new(state_of(mirror, key))), ())).collect();
+        next.keys = mirror.keys.iter().map(|key| state_of(mirror, key)).collect();
         next.head = mirror.head;
         next.genesis = Some(mirror.registry);
         next.name = mirror.name.as_str().into();
@@ -117,7 +117,7 @@ impl Snapshot {
             return Moved::all(seq);
         }
         let mut moved = before.moved.clone();
-        for Held(state) in self.keys.keys() {
+        for state in self.keys.iter() {
             let Some(was) = before.state(&state.key.key_id).filter(|was| same_but_pointers(was, state)) else {
                 return Moved::all(seq);
             };
@@ -211,6 +211,7 @@ fn state_of(mirror: &Mirror, key: &MirroredKey) -> KeyState {
         pointers: key.pointers.iter().cloned().map(Arc::new).collect(),
         contents: key.named().collect::<BTreeSet<_>>().into_iter().filter_map(servable).collect(),
         distrusted: key.distrusted.clone(),
+        kept: Kept::default(),
     }
 }
 

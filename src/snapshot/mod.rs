@@ -5,6 +5,8 @@
 
 mod cell;
 mod change;
+mod kept;
+mod keys;
 mod load;
 pub mod meter;
 mod mirror;
@@ -12,18 +14,19 @@ mod resolve;
 
 pub use cell::{Freshness, SnapshotCell};
 pub use change::Change;
+pub use kept::Piece;
 pub use load::{load, servable};
 pub use meter::Meter;
 pub use resolve::Choice;
 
+use self::kept::Kept;
+use self::keys::Keys;
 use crate::model::oidc::OidcSight;
 use crate::model::{
     Actor, ChainHead, ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Policy, Timestamp, Token,
 };
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The 32 secret bytes under which units become pseudonyms (R15); `Debug` shows nothing of them.
@@ -83,36 +86,16 @@ pub(crate) struct KeyState {
     pub(crate) contents: Vec<Arc<Servable>>,
     /// Where the safe default was itself killed and has not been approved since: a kill there does not serve it.
     pub(crate) distrusted: Vec<Environment>,
+    /// What was written of this very state.
+    pub(crate) kept: Kept,
 }
-
-/// A key's state in the map of all of them, found by the key's name. One pointer wide (the map has no other value), since
-/// changing a key copies a path of the map's tree, and with it every pointer that the path's nodes hold.
-#[derive(Debug, Clone)]
-pub(crate) struct Held(pub(crate) Arc<KeyState>);
-
-impl Borrow<KeyId> for Held {
-    fn borrow(&self) -> &KeyId {
-        &self.0.key.key_id
-    }
-}
-impl Hash for Held {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.key.key_id.hash(state);
-    }
-}
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key.key_id == other.0.key.key_id
-    }
-}
-impl Eq for Held {}
 
 /// One consistent state of the registry. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(crate) policy: Arc<Policy>,
     pub(crate) policy_digest: Digest,
-    pub(crate) keys: imbl::HashMap<Held, ()>,
+    pub(crate) keys: Keys,
     pub(crate) tokens: imbl::HashMap<String, Arc<HeldToken>>,
     pub(crate) sights: imbl::HashMap<Actor, Arc<OidcSight>>,
     pub(crate) pepper: Pepper,
@@ -130,7 +113,7 @@ impl Snapshot {
         Self {
             policy: Arc::default(),
             policy_digest: Digest::ZERO,
-            keys: imbl::HashMap::new(),
+            keys: Keys::default(),
             tokens: imbl::HashMap::new(),
             sights: imbl::HashMap::new(),
             pepper,
@@ -169,7 +152,7 @@ impl Snapshot {
     }
     /// All keys, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ConfigKey>> {
-        self.keys.keys().map(|Held(state)| &state.key)
+        self.keys.iter().map(|state| &state.key)
     }
     /// How many keys there are.
     pub fn key_count(&self) -> usize {
@@ -181,7 +164,7 @@ impl Snapshot {
     }
     /// All pointers, in no order.
     pub fn pointers(&self) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
-        self.keys.keys().flat_map(|Held(state)| &state.pointers)
+        self.keys.iter().flat_map(|state| &state.pointers)
     }
     /// The pointers of a key, in no order.
     pub fn pointers_of(&self, key: &KeyId) -> impl Iterator<Item = &Arc<EnvironmentPointer>> {
@@ -192,7 +175,11 @@ impl Snapshot {
         self.state(key)?.content(digest)
     }
     pub(crate) fn state(&self, key: &KeyId) -> Option<&Arc<KeyState>> {
-        self.keys.get_key_value(key).map(|(Held(state), ())| state)
+        self.keys.get(key)
+    }
+    /// Everything about every key, sorted by name.
+    pub(crate) fn sorted(&self) -> &[Arc<KeyState>] {
+        self.keys.sorted()
     }
     /// A token by its id (`cs_` and 10 letters).
     pub fn token(&self, token_id: &str) -> Option<&Arc<HeldToken>> {

@@ -1,11 +1,12 @@
 //! `resolve(key, environment, unit)` on a snapshot: no database, no write.
 
-use super::{KeyState, Servable, Snapshot};
+use super::{KeyState, Piece, Servable, Snapshot};
 use crate::model::{ConfigKey, Content, Digest, Environment, EnvironmentPointer, KeyId, Refusal, ResolutionReason, Step};
 use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::{Chosen, Facts, resolve};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// What a unit gets, borrowing from the snapshot; [`Choice::json`] makes the answer of it.
 #[derive(Debug)]
@@ -41,25 +42,35 @@ impl Snapshot {
         let Some(state) = self.state(key) else { return Ok(None) };
         let Some(pointer) = state.pointer(environment) else { return Ok(None) };
         let unit_hash = unit.map(|unit| unit_hash(&self.pepper.0, state.key.unit_type, unit)).transpose()?;
-        Ok(Some(choice(state, pointer, unit_hash, explain)))
-    }
-
-    /// What the unit with a pseudonym gets; the pseudonym is of the key's unit type. None where there is no such key or no pointer.
-    pub fn resolve_hash(&self, key: &KeyId, environment: &Environment, unit_hash: Option<String>) -> Option<Choice<'_>> {
-        let state = self.state(key)?;
-        Some(choice(state, state.pointer(environment)?, unit_hash, false))
+        let choice = choice(state, pointer, unit_hash.as_deref(), explain);
+        Ok(Some(Choice { unit_hash, ..choice }))
     }
 }
 
-fn choice<'a>(state: &'a KeyState, pointer: &'a EnvironmentPointer, unit_hash: Option<String>, explain: bool) -> Choice<'a> {
+impl KeyState {
+    /// What the unit with a pseudonym gets; the pseudonym is of the key's unit type. Beside it is the room for what is written of
+    /// that outcome: nothing but the state, the environment and the reason decides what is served. None where there is no pointer.
+    pub(crate) fn look(
+        &self,
+        environment: &Environment,
+        unit_hash: Option<&str>,
+    ) -> Option<(Choice<'_>, Option<&OnceLock<Piece>>)> {
+        let place = self.pointers.iter().position(|pointer| pointer.environment == *environment)?;
+        let choice = choice(self, &self.pointers[place], unit_hash, false);
+        let room = self.kept.room(self.pointers.len(), place, choice.reason);
+        Some((choice, room))
+    }
+}
+
+/// What a unit gets; its pseudonym is not told again.
+fn choice<'a>(state: &'a KeyState, pointer: &'a EnvironmentPointer, unit: Option<&str>, explain: bool) -> Choice<'a> {
     // A digest that has no content here cannot be served, so it counts as one that may not.
     let quarantined = |digest: &Digest| state.content(digest).is_none_or(|content| content.quarantined);
     let distrusted = state.distrusted.contains(&pointer.environment);
-    let unit = unit_hash.as_deref();
     let facts = Facts { key: &state.key, pointer, quarantined: &quarantined, distrusted, unit_hash: unit, explain };
     let Chosen { digest, reason, bucket, steps } = resolve(&facts);
     let served = digest.and_then(|digest| state.content(&digest));
-    Choice { key: &state.key, pointer, served, reason, bucket, unit_hash, steps }
+    Choice { key: &state.key, pointer, served, reason, bucket, unit_hash: None, steps }
 }
 
 impl Choice<'_> {

@@ -176,8 +176,42 @@ pub struct Endpoint {
     pub request_uri: String,
 }
 
+/// What the JSON of a [`Bulk`] begins with: its entries come next.
+pub const OPENING: &str = r#"{"flags":["#;
+
+/// What the JSON of an [`Evaluation`] ends with: all that one moment or one unit tells from another that gets the same.
+///
+/// # Errors
+/// None: it is plain data.
+pub fn rest(stale: bool, context_id: Option<&str>) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Rest<'a> {
+        stale: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context_id: Option<&'a str>,
+    }
+    let mut bytes = serde_json::to_vec(&Rest { stale, context_id })?;
+    bytes[0] = b',';
+    bytes.push(b'}');
+    Ok(bytes)
+}
+
 /// What the channel says: ask again.
 pub const REFETCH: &str = r#"{"type":"refetchEvaluation"}"#;
+
+impl Evaluation<'_> {
+    /// Its JSON up to where [`rest`] goes on: the same for every moment and every unit that gets this.
+    ///
+    /// # Errors
+    /// None: it is plain data.
+    pub fn head(mut self) -> serde_json::Result<Vec<u8>> {
+        (self.metadata.stale, self.metadata.context_id) = (false, None);
+        let mut bytes = serde_json::to_vec(&self)?;
+        bytes.truncate(bytes.len().saturating_sub(rest(false, None)?.len()));
+        Ok(bytes)
+    }
+}
 
 impl<'a> FlagValue<'a> {
     /// What clients get of a content: a `json` body as it is, all else whole.
@@ -234,6 +268,27 @@ mod tests {
             let json = content("json", body);
             assert_eq!(serde_json::to_string(&FlagValue::of(&json, &bodies)).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_head_and_a_rest_are_one_evaluation_and_a_bulk_answer_opens_with_its_entries() {
+        let (key, dev) = ("a.b".parse().unwrap(), "dev".parse().unwrap());
+        let body = json!({ "stale": false, "text": ",\"stale\":false}}" });
+        for (value, model_pin, killed) in [(Some(&body), Some("m"), false), (None, None, true)] {
+            for (stale, context_id) in [(false, None), (true, None), (false, Some("c1")), (true, Some("c1"))] {
+                let version = value.map(|_| Digest::ZERO);
+                let context = context_id.map(str::to_owned);
+                let metadata = Metadata { version, flag_set_id: &dev, model_pin, killed, stale, context_id: context };
+                let value = value.map(FlagValue::Json);
+                let whole = Evaluation { key: &key, value, reason: Reason::Static, variant: "current", metadata };
+                let text = serde_json::to_vec(&whole).unwrap();
+                assert_eq!([whole.head().unwrap(), rest(stale, context_id).unwrap()].concat(), text);
+            }
+        }
+        let channel = EventStream { kind: "sse", endpoint: Endpoint { request_uri: "/".into() }, inactivity_delay_sec: 1 };
+        let metadata = BulkMetadata { flag_set_id: &dev, stale: false };
+        let none = Bulk { flags: Vec::new(), event_streams: [channel], metadata };
+        assert!(serde_json::to_string(&none).unwrap().starts_with(&format!("{OPENING}]")));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod langfuse;
 pub mod metrics;
 pub mod mirror;
 pub mod ofrep;
+mod ofrep_bulk;
 pub mod ofrep_events;
 pub mod people;
 pub mod pointers;

@@ -1,24 +1,22 @@
 //! OFREP: stock OpenFeature clients read keys, from the snapshot alone. What it does not know of a request is ignored.
 
+use super::ofrep_bulk::{Entries, Units};
 use crate::model::{Code, ConfigKey, Environment, KeyId, Refusal, UnitType};
 use crate::rules::access::{self, Caller, Need, allowed, sees_unit_hash};
 use crate::rules::bucketing::unit_hash;
-use crate::rules::{canonical, ticket};
+use crate::rules::ticket;
 use crate::server::apart::apart_if;
 use crate::server::error::Rejection;
 use crate::server::extract::{Names, Unread};
 use crate::server::reading::Reading;
 use crate::server::respond::shown;
-use crate::snapshot::{Freshness, Snapshot};
-use crate::wire::ofrep::{
-    Bulk, BulkMetadata, Endpoint, Entry, ErrorCode, Evaluation, EventStream, Failure, FlagValue, Metadata, words,
-};
+use crate::snapshot::{Choice, Freshness, Snapshot};
+use crate::wire::ofrep::{Bulk, BulkMetadata, Endpoint, ErrorCode, Evaluation, EventStream, Failure, FlagValue, Metadata, words};
 use crate::wire::paths;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A client that nobody looks at lets go of its channel after so many seconds.
@@ -71,33 +69,29 @@ pub async fn flags(
     let many = snapshot.key_count() > AT_ONCE;
     let bulk = apart_if(many, move || {
         let look = Look::new(&snapshot, &caller, &environment, &context, stale);
-        let flags: Vec<Entry<'_>> = look.everything();
-        for flag in &flags {
-            if let Entry::Evaluation(evaluation) = flag {
-                reading.meter.count(evaluation.key, &environment, &caller.actor, now);
-            }
-        }
+        let units = Units::of(|unit_type| look.pseudonym(unit_type), stale, look.shows_hash)?;
+        let entries = look.everything(&units, |key| reading.meter.count(key, &environment, &caller.actor, now))?;
         let ticket = ticket::ticket(&snapshot.pepper().0, &caller.token_id, &environment);
         let request_uri = format!("{}?ticket={ticket}", paths::ofrep_events());
         let channel = EventStream { kind: "sse", endpoint: Endpoint { request_uri }, inactivity_delay_sec: INACTIVE_SECONDS };
         let metadata = BulkMetadata { flag_set_id: &environment, stale };
-        unless_known(&headers, &context, &Bulk { flags, event_streams: [channel], metadata })
+        entries.answer(&headers, &context, &Bulk { flags: Vec::new(), event_streams: [channel], metadata })
     });
-    bulk.await.map_err(|refusal| Refused::Problem(refusal.into()))
+    bulk.await.flatten().map_err(|refusal| Refused::Problem(refusal.into()))
 }
 
 /// One caller's look at one state, for one context.
-struct Look<'a> {
-    snapshot: &'a Snapshot,
-    caller: &'a Caller,
-    environment: &'a Environment,
-    context: &'a Map<String, Value>,
-    stale: bool,
-    shows_hash: bool,
+pub(super) struct Look<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) caller: &'a Caller,
+    pub(super) environment: &'a Environment,
+    pub(super) context: &'a Map<String, Value>,
+    pub(super) stale: bool,
+    pub(super) shows_hash: bool,
 }
 
 impl<'a> Look<'a> {
-    fn new(
+    pub(super) fn new(
         snapshot: &'a Snapshot,
         caller: &'a Caller,
         environment: &'a Environment,
@@ -108,57 +102,55 @@ impl<'a> Look<'a> {
         Self { snapshot, caller, environment, context, stale, shows_hash }
     }
 
-    /// Every key that is not confidential, sorted by name; killed ones are there like all others.
-    fn everything(&self) -> Vec<Entry<'a>> {
+    /// Every key that is not confidential, sorted by name; killed ones are there like all others. `count` gets each that was
+    /// evaluated.
+    pub(super) fn everything(&self, units: &'a Units, count: impl Fn(&KeyId)) -> Result<Entries<'a>, Refusal> {
         let within = access::reach(self.snapshot.policy(), self.caller, Need::Resolve, self.environment);
-        let mut keys: Vec<&Arc<ConfigKey>> = self.snapshot.keys().filter(|key| !key.confidential && within(key)).collect();
-        keys.sort_unstable_by(|one, other| one.key_id.cmp(&other.key_id));
-        let mut pseudonyms = HashMap::new();
-        let entry = |key: &&'a Arc<ConfigKey>| {
-            let pseudonym = pseudonyms.entry(key.unit_type).or_insert_with(|| self.pseudonym(key.unit_type));
-            match self.evaluate_as(key, pseudonym.clone()) {
-                Ok(evaluation) => evaluation.map(Entry::Evaluation),
-                Err(failure) => Some(Entry::Failure(failure)),
+        let mut entries = Entries::of(self.snapshot.key_count());
+        for state in self.snapshot.sorted().iter().filter(|state| !state.key.confidential && within(&state.key)) {
+            let (key, unit) = (&state.key.key_id, units.get(state.key.unit_type));
+            match &unit.pseudonym {
+                Err(why) => entries.fail(&wrong(key, why))?,
+                Ok(pseudonym) => {
+                    let Some((choice, room)) = state.look(self.environment, pseudonym.as_deref()) else { continue };
+                    count(key);
+                    entries.add(room, || self.evaluation(choice), unit)?;
+                }
             }
-        };
-        keys.iter().filter_map(entry).collect()
+        }
+        Ok(entries)
     }
 
     /// What the context's unit gets; none where the key has no pointer here.
-    fn evaluate(&self, key: &'a ConfigKey) -> Result<Option<Evaluation<'a>>, Failure> {
-        self.evaluate_as(key, self.pseudonym(key.unit_type))
+    pub(super) fn evaluate(&self, key: &'a ConfigKey) -> Result<Option<Evaluation<'a>>, Failure> {
+        let unit_hash = self.pseudonym(key.unit_type).map_err(|why| wrong(&key.key_id, &why))?;
+        let looked = self.snapshot.state(&key.key_id).and_then(|state| state.look(self.environment, unit_hash.as_deref()));
+        Ok(looked.map(|(choice, _)| self.evaluation(Choice { unit_hash, ..choice })))
     }
 
     /// The pseudonym of the context's unit of a type, or what is wrong with the unit.
-    fn pseudonym(&self, unit_type: UnitType) -> Result<Option<String>, String> {
+    pub(super) fn pseudonym(&self, unit_type: UnitType) -> Result<Option<String>, String> {
         let hash = |unit: String| unit_hash(&self.snapshot.pepper().0, unit_type, &unit).map_err(|refusal| refusal.detail);
         unit(self.context, unit_type)?.map(hash).transpose()
     }
 
-    fn evaluate_as(
-        &self,
-        key: &'a ConfigKey,
-        pseudonym: Result<Option<String>, String>,
-    ) -> Result<Option<Evaluation<'a>>, Failure> {
-        let wrong = |details: String| failure(Some(key.key_id.as_str()), ErrorCode::InvalidContext, details);
-        let choice = self.snapshot.resolve_hash(&key.key_id, self.environment, pseudonym.map_err(wrong)?);
-        let Some(choice) = choice else { return Ok(None) };
+    fn evaluation(&self, choice: Choice<'a>) -> Evaluation<'a> {
         let served = choice.served;
         let (reason, variant) = words(choice.reason, served.is_some());
-        Ok(Some(Evaluation {
-            key: &key.key_id,
+        Evaluation {
+            key: &choice.key.key_id,
             value: served.map(|served| FlagValue::of(&served.content, &served.fragments)),
             reason,
             variant,
             metadata: Metadata {
                 version: served.map(|served| served.digest),
-                flag_set_id: self.environment,
+                flag_set_id: &choice.pointer.environment,
                 model_pin: served.and_then(|served| served.content.model_pin.as_deref()),
                 killed: choice.pointer.killed,
                 stale: self.stale,
                 context_id: choice.unit_hash.filter(|_| self.shows_hash),
             },
-        }))
+        }
     }
 }
 
@@ -202,22 +194,6 @@ fn context(key: Option<&str>, sent: Result<Unread, Rejection>) -> Result<Map<Str
     }
 }
 
-/// The answer, or 304 for who has it already. The tag covers the context too: the same values are no proof of the same unit.
-fn unless_known(headers: &HeaderMap, context: &Map<String, Value>, bulk: &Bulk<'_>) -> Response {
-    let (Ok(asked), Ok(answer)) = (serde_json::to_vec(context), serde_json::to_vec(bulk)) else { return shown(bulk) };
-    let tag = format!("\"{}\"", canonical::sha256(&[&asked[..], &[0], &answer[..]].concat()).hex());
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok()).unwrap_or_default();
-    let mut response = if known.split(',').map(str::trim).any(|one| one.trim_start_matches("W/") == tag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        crate::server::respond::json(answer)
-    };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
-}
-
 /// Why there is no answer: in the protocol's shape or, for who may not ask at all, as a problem.
 pub enum Refused {
     /// In the protocol's shape.
@@ -237,6 +213,11 @@ impl IntoResponse for Refused {
 
 fn failure(key: Option<&str>, error_code: ErrorCode, error_details: impl Into<String>) -> Failure {
     Failure { key: key.map(str::to_owned), error_code, error_details: error_details.into() }
+}
+
+/// What is wrong with a key's unit.
+fn wrong(key: &KeyId, details: &str) -> Failure {
+    failure(Some(key.as_str()), ErrorCode::InvalidContext, details)
 }
 
 fn bad(failure: Failure) -> Refused {

@@ -8,9 +8,8 @@ use crate::rules::access::{Caller, Need, allowed, sees_unit_hash};
 use crate::rules::bucketing::unit_hash;
 use crate::rules::resolution::Facts;
 use crate::server::extract::{Names, NoQuery, Sent};
-use crate::server::middleware::internal;
 use crate::server::reading::Reading;
-use crate::server::respond::{Answer, json, shown};
+use crate::server::respond::{Answer, json, shown, written};
 use crate::snapshot::{Freshness, servable};
 use crate::wire::pointers::{AsOf, Resolve, ResolvedAsOf};
 use crate::workflow::{Registry, served};
@@ -108,8 +107,5 @@ fn answer(reading: &Reading, caller: &Caller, names: &Names, unit: Option<&str>,
     if !explained {
         reading.meter.count(&key, &environment, &caller.actor, now);
     }
-    choice.json(stale).map(json).map_err(|error| {
-        tracing::error!(%error, "failed to write an answer");
-        internal().into()
-    })
+    Ok(json(written(choice.json(stale))?))
 }
