@@ -1,6 +1,7 @@
 //! Requests as data: what `update` wants done. `runtime` does it and answers with a `Msg`.
 
-use crate::model::{AuditEvent, Code, Digest, Environment, EnvironmentRule, KeyId, Promotion, Version};
+use super::msg::Asked;
+use crate::model::{AuditEvent, Code, Digest, Environment, EnvironmentRule, KeyId, Promotion, Resolution, Version};
 use crate::wire::Page;
 use crate::wire::keys::{KeyHistory, ListKeys};
 use crate::wire::people::Me;
@@ -42,6 +43,8 @@ pub(crate) enum Slot {
     Dialog,
     /// Whatever else a dialog needs beside it.
     DialogExtra,
+    /// What a unit gets.
+    Explain,
     /// Work on the processor: pre-wrapping, word marks.
     Work,
 }
@@ -78,6 +81,8 @@ pub(crate) enum Query {
     Several(Vec<Query>),
     /// Audit events.
     Events(ListAudit),
+    /// What a unit gets, and why.
+    Explain(Asked),
     /// Verify the chain from this event on, also against what this machine saw before.
     Verify(u64),
 }
@@ -144,6 +149,8 @@ pub(crate) enum Answer {
     Several(Vec<Result<Answer, Failure>>),
     /// See [`Query::Events`].
     Events(Page<AuditEvent>),
+    /// See [`Query::Explain`].
+    Explained(Box<Resolution>),
     /// See [`Query::Verify`]: the chain holds from this event up to this head.
     Verified(u64, crate::model::ChainHead),
     /// See [`Query::Verify`]: it does not.

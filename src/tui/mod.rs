@@ -42,6 +42,11 @@ pub fn first_screen(diff: &crate::model::diff::ContentDiff, width: u16, height: 
     rooms::review::first_screen(diff, width, height)
 }
 
+/// What `:explain` says of an answer, label and text, row by row.
+pub fn explained(answer: &crate::model::Resolution) -> Vec<(String, String)> {
+    overlays::explain::rows(answer)
+}
+
 /// How to open the terminal.
 #[derive(Debug)]
 pub struct TuiOptions {

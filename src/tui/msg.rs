@@ -134,6 +134,19 @@ pub(crate) enum Place {
     Rollouts,
     /// Audit, perhaps at a number.
     Audit(Option<u64>),
+    /// What a unit gets, over the room that is open.
+    Explain(Asked),
+}
+
+/// Who gets what, of which it is asked why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The key.
+    pub(crate) key: KeyId,
+    /// Where.
+    pub(crate) environment: Environment,
+    /// The user, session or tenant.
+    pub(crate) unit: Option<String>,
 }
 
 /// What Review shows.

@@ -324,6 +324,8 @@ pub(crate) enum Modal {
     Copy,
     /// `E`
     Errors(overlays::errors::List),
+    /// `:explain`
+    Explain(Box<overlays::explain::Explain>),
     /// A dialog: approve, promote, kill …
     Dialog(Box<dialogs::Dialog>),
 }

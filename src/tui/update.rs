@@ -379,6 +379,7 @@ fn go(state: &mut State, place: Place, now: Now) -> Vec<Effect> {
             state.room = Room::Rollouts;
             rooms::rollouts::open(&mut state.rollouts, &mut cx!(state, now))
         }
+        Place::Explain(asked) => overlays::explain::open(state, asked),
         Place::Audit(seq) => {
             state.room = Room::Audit;
             rooms::audit::open(&mut state.audit, seq, &mut cx!(state, now))
@@ -465,7 +466,7 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
     if let Err(failure) = &answer {
         // The link line says that the registry is away; a list of the same would help nobody.
         let away = matches!(failure.kind, FailureKind::Unreachable | FailureKind::Timeout);
-        let own = matches!(slot, Slot::Dialog | Slot::DialogExtra);
+        let own = matches!(slot, Slot::Dialog | Slot::DialogExtra | Slot::Explain);
         let signed_out = state.link.refused(failure);
         if !away && !own && !signed_out {
             effects.push(say(Notice::error(failure.text.clone())));
@@ -485,6 +486,10 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
             effects.extend(rooms::keys::take(&mut state.keys, rows, &mut cx!(state, now)));
             return effects;
         }
+        answer if slot == Slot::Explain => {
+            overlays::explain::take(state, answer);
+            return effects;
+        }
         other => other,
     };
     let msg = Msg::Loaded { slot, generation, answer };
@@ -497,7 +502,7 @@ fn loaded(state: &mut State, slot: Slot, generation: u64, answer: Result<Answer,
         Slot::Keys | Slot::History | Slot::Details => rooms::keys::update(&mut state.keys, &msg, &mut cx!(state, now)),
         Slot::Rollouts => rooms::rollouts::update(&mut state.rollouts, &msg, &mut cx!(state, now)),
         Slot::Audit | Slot::Record | Slot::Verify => rooms::audit::update(&mut state.audit, &msg, &mut cx!(state, now)),
-        Slot::Dialog | Slot::DialogExtra => to_dialog(state, &msg, now),
+        Slot::Dialog | Slot::DialogExtra | Slot::Explain => to_dialog(state, &msg, now),
     });
     effects
 }

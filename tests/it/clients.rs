@@ -281,6 +281,10 @@ impl Stage {
         let [here, there] = clients.each_ref().map(|client| client.explain(&environment, &key, Some(unit)));
         let (here, there) = (here.await.unwrap(), there.await.unwrap());
         assert_eq!((&there, json!(here.digest)), (&here, resolved["digest"].clone()), "{unit}");
+        // What the terminal says of that answer: it asks by the same call.
+        let said = countersign::tui::explained(&here);
+        assert_eq!((&*said[0].0, json!(said[0].1)), ("gets", resolved["digest"].clone()), "{unit}");
+        assert!(!here.steps.is_empty() && said.len() == 2 + here.steps.len(), "{unit}: {said:?}");
         resolved["digest"].clone()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::model::{Environment, KeyId, KillReason};
 use crate::tui::action::Action;
-use crate::tui::msg::{DialogKind, DialogRequest, Filled, Msg, Place, ReviewPane, ReviewTarget};
+use crate::tui::msg::{Asked, DialogKind, DialogRequest, Filled, Msg, Place, ReviewPane, ReviewTarget};
 use crate::tui::nearness::nearest;
 use crate::tui::state::Subject;
 
@@ -19,6 +19,8 @@ enum Verb {
     Show,
     /// `audit [N]`
     Audit,
+    /// `explain [KEY]`
+    Explain,
 }
 
 /// Every command: its word, its arguments, what it does, a sentence.
@@ -56,6 +58,7 @@ const COMMANDS: &[(&str, &str, Verb, &str)] = &[
     ("review", "ID", Verb::Review, "open a promotion"),
     ("show", "KEY", Verb::Show, "show a key and its history"),
     ("audit", "[N]", Verb::Audit, "the trail, at a number"),
+    ("explain", "[KEY] [--env E] [--unit U]", Verb::Explain, "what a unit gets, and why"),
     ("inbox", "", Verb::Action(Action::TabInbox), "what waits for you"),
     ("keys", "", Verb::Action(Action::TabKeys), "all keys"),
     ("rollouts", "", Verb::Action(Action::TabRollouts), "what is below 100 % or killed"),
@@ -106,6 +109,7 @@ pub(super) fn read(line: &str, subject: &Subject) -> Result<Msg, String> {
             let key = arguments.free.first().ok_or("show takes a key")?;
             Ok(Msg::Went(Place::Keys(Some(key.parse::<KeyId>().map_err(|e| e.to_string())?))))
         }
+        Verb::Explain => arguments.explain(subject).map(|asked| Msg::Went(Place::Explain(asked))),
         Verb::Dialog(kind) => arguments.dialog(*kind, subject).map(|r| Msg::DialogAsked(Box::new(r))),
     }
 }
@@ -135,6 +139,7 @@ fn split(line: &str) -> Result<Vec<String>, String> {
 struct Arguments {
     free: Vec<String>,
     environment: Option<Environment>,
+    unit: Option<String>,
     down: bool,
     filled: Filled,
 }
@@ -159,13 +164,15 @@ impl Arguments {
             let value = words.next().cloned().ok_or_else(|| format!("--{flag} needs a value"))?;
             match flag {
                 "env" => out.environment = Some(value.parse::<Environment>().map_err(|e| e.to_string())?),
+                "unit" => out.unit = Some(value),
                 "rationale" | "note" => out.filled.rationale = Some(value),
                 "reason" => out.filled.reason = Some(value.parse::<KillReason>().map_err(|e| e.to_string())?),
                 "gate" => out.filled.gate = Some(value),
                 "to" | "percent" => out.filled.to = Some(value),
                 "at" => out.filled.at = Some(value),
                 other => {
-                    let known = ["env", "rationale", "note", "reason", "gate", "to", "percent", "at", "when-ready", "down"];
+                    let known =
+                        ["env", "unit", "rationale", "note", "reason", "gate", "to", "percent", "at", "when-ready", "down"];
                     return Err(format!("there is no --{other}{}", nearest(other, known.into_iter())));
                 }
             }
@@ -174,6 +181,15 @@ impl Arguments {
             return Err("give --at or --when-ready, not both".into());
         }
         Ok(out)
+    }
+
+    /// The row's environment counts for the row's key alone.
+    fn explain(self, subject: &Subject) -> Result<Asked, String> {
+        let named = self.free.first().map(|key| key.parse::<KeyId>().map_err(|e| e.to_string())).transpose()?;
+        let here = subject.environment.clone().filter(|_| named.is_none() || named == subject.key);
+        let key = named.or_else(|| subject.key.clone()).ok_or("name a key, or move to a row first")?;
+        let environment = self.environment.or(here).ok_or("name the environment: --env E")?;
+        Ok(Asked { key, environment, unit: self.unit })
     }
 
     fn dialog(&mut self, kind: DialogKind, subject: &Subject) -> Result<DialogRequest, String> {
@@ -251,6 +267,8 @@ mod tests {
             ("promote a.b --at 2026-12-01T08:00Z --when-ready", "not both"),
             ("review x", "not the id"),
             ("audit x", "number of an event"),
+            ("explain", "name a key"),
+            ("explain a.b --unit u", "name the environment"),
         ] {
             let error = read(line, &Subject::default()).unwrap_err();
             assert!(error.contains(wanted), "{line}: {error}");

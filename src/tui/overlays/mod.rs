@@ -1,9 +1,10 @@
-//! What lies over a room: help, palette, danger menu, copy menu, errors.
+//! What lies over a room: help, palette, danger menu, copy menu, errors, what a unit gets.
 
 mod commands;
 pub(crate) mod copy;
 pub(crate) mod danger;
 pub(crate) mod errors;
+pub(crate) mod explain;
 pub(crate) mod help;
 pub(crate) mod palette;
 
@@ -46,6 +47,10 @@ pub(crate) fn pressed(state: &mut State, key: Key) -> Vec<Effect> {
             let outcome = errors.pressed(key, state);
             (Modal::Errors(errors), outcome)
         }
+        Modal::Explain(mut explain) => {
+            let outcome = explain.pressed(key, state);
+            (Modal::Explain(explain), outcome)
+        }
         other => (other, Outcome::default()),
     };
     if !outcome.close {
@@ -69,6 +74,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, modal: &Modal, state: &State, 
         Modal::Help(help) => help.draw(frame, area, look),
         Modal::Palette(palette) => palette.draw(frame, area, look),
         Modal::Errors(errors) => errors.draw(frame, area, state, look),
+        Modal::Explain(explain) => explain.draw(frame, area, look),
         Modal::Danger => danger::draw(frame, area, state, look),
         Modal::Copy => copy::draw(frame, area, state, look),
         Modal::Dialog(_) => {}

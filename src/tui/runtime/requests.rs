@@ -3,7 +3,7 @@
 use crate::client::{Client, ClientError, Pins, VerifyError, verify_from};
 use crate::model::{Code, Digest};
 use crate::tui::effect::{Answer, Call, Done, Extent, Facts, Failure, FailureKind, InboxLists, Query, Receipt};
-use crate::tui::msg::{Contact, Followed};
+use crate::tui::msg::{Asked, Contact, Followed};
 use crate::tui::rooms::keys::Slim;
 use crate::wire::keys::ListKeys;
 use crate::wire::promotions::{ListPromotions, PromotionView};
@@ -43,6 +43,10 @@ pub(super) async fn read(client: &Client, pins: Option<&Pins>, query: Query) -> 
                 answers.push(Box::pin(read(client, pins, query)).await);
             }
             Answer::Several(answers)
+        }
+        Query::Explain(Asked { key, environment, unit }) => {
+            let answer = client.explain(&environment, &key, unit.as_deref()).await.map_err(failure)?;
+            Answer::Explained(Box::new(answer))
         }
         Query::Events(ask) => Answer::Events(client.audit(&ask).await.map_err(failure)?),
         Query::Verify(from) => match verify_from(client, pins, from).await {

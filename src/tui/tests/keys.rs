@@ -1,9 +1,11 @@
 //! Where keys go: text fields first, chords, menus, leaving; pastes are never keys.
 
 use super::bench::{Bench, event};
-use crate::tui::effect::{Effect, Slot};
+use crate::model::{Resolution, ResolutionReason, Step};
+use crate::tui::dialogs::fixture::digest;
+use crate::tui::effect::{Answer, Effect, Query, Slot};
 use crate::tui::keymap::{Key, Press};
-use crate::tui::msg::{Followed, Msg};
+use crate::tui::msg::{Asked, Followed, Msg};
 use crate::tui::state::{Modal, Room};
 
 fn quits(bench: &Bench) -> bool {
@@ -114,6 +116,45 @@ fn the_palette_opens_the_dialog_and_never_acts() {
     bench.keys(":").typed("kill --reason outage").keys("enter");
     let Some(Modal::Dialog(_)) = &bench.state.modal else { panic!("no dialog") };
     assert!(bench.asked.iter().all(|e| !matches!(e, Effect::Send { .. })));
+}
+
+#[test]
+fn a_unit_is_explained_as_the_registry_answers_and_the_room_below_stays() {
+    let mut bench = Bench::full();
+    bench.keys(":").typed("explain search.rank --env production --unit user-42").keys("enter");
+    let asked = Asked {
+        key: "search.rank".parse().unwrap(),
+        environment: "production".parse().unwrap(),
+        unit: Some("user-42".to_owned()),
+    };
+    let wanted = Query::Explain(asked.clone());
+    assert!(bench.asked.iter().any(|e| matches!(e, Effect::Load { slot: Slot::Explain, query, .. } if *query == wanted)));
+    assert!(bench.text().contains("asking the registry"), "{}", bench.text());
+    let answer = Resolution {
+        key_id: asked.key,
+        environment: asked.environment,
+        digest: Some(digest(7)),
+        reason: ResolutionReason::Rollout,
+        variant: None,
+        content: None,
+        fragments: std::collections::BTreeMap::new(),
+        revision: 3,
+        killed: false,
+        stale: false,
+        bucket: Some(1234),
+        unit_hash: None,
+        steps: vec![Step { step: "rollout".into(), found: "bucket 1234 is below\u{1b}[2J 2500".into() }],
+    };
+    bench.answer(Slot::Explain, Answer::Explained(Box::new(answer)));
+    bench.size(120, 36);
+    for words in ["user-42", &digest(7).to_string(), "bucket 1234 is below‹U+001B›[2J 2500"] {
+        assert!(bench.text().contains(words), "{words}: {}", bench.text());
+    }
+    bench.keys("esc");
+    assert!(bench.state.modal.is_none() && bench.state.room == Room::Inbox);
+    bench.state.session.closed.insert("search.rank".parse().unwrap());
+    bench.forget().keys(":").typed("explain search.rank --env production").keys("enter");
+    assert!(bench.asked.is_empty() && bench.text().contains("R on its row first"), "{}", bench.text());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::state::State;
 use crate::model::AuditEvent;
-use crate::rules::hidden::visible;
 use crate::tui::look::Look;
 use crate::tui::state::Chain;
 use crate::tui::theme::Role;
@@ -11,7 +10,7 @@ use crate::tui::widgets::put::Put as _;
 use crate::tui::widgets::{age, ink};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 /// Draws the pane.
 pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
@@ -29,22 +28,9 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
 }
 
-/// Columns of a label: `policy_digest` and a blank.
-const LABEL: usize = 14;
-
-fn labelled(label: &str, text: &str, role: Role, width: u16, look: &Look) -> Vec<Line<'static>> {
-    let room = usize::from(width).saturating_sub(LABEL).max(8);
-    let mut lines: Vec<Line> = visible(text).wrap(room).iter().map(|l| ink::line(l, look.style(role), look)).collect();
-    for (n, line) in lines.iter_mut().enumerate() {
-        let label = if n == 0 { format!("{:<LABEL$}", visible(label).cut(LABEL - 1).plain()) } else { " ".repeat(LABEL) };
-        line.spans.insert(0, Span::styled(label, look.style(Role::Dim)));
-    }
-    lines
-}
-
 fn lines(event: &AuditEvent, width: u16, look: &Look) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    let mut add = |label: &str, text: &str, role: Role| lines.extend(labelled(label, text, role, width, look));
+    let mut add = |label: &str, text: &str, role: Role| lines.extend(ink::labelled(label, text, role, width, look));
     add("at", &age::absolute(event.at, look.screen.offset), Role::Text);
     match &event.body {
         Some(body) => {
