@@ -136,7 +136,9 @@ impl From<ClientError> for Failure {
                 };
                 Self { exit: exit_of(problem.code), message, hint, unmet: problem.unmet }
             }
-            ClientError::Unreachable { .. } | ClientError::Timeout { .. } => Self::new(Exit::Unreachable, message),
+            ClientError::Unreachable { .. } | ClientError::Unproven { .. } | ClientError::Timeout { .. } => {
+                Self::new(Exit::Unreachable, message)
+            }
             ClientError::Integrity(_) => Self::new(Exit::Integrity, message).hint("do not review or use this text"),
             ClientError::Login(_) => Self::new(Exit::Denied, message),
             ClientError::Protocol(_) => Self::failed(message),

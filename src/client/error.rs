@@ -15,6 +15,15 @@ pub enum ClientError {
         /// What the network said.
         why: String,
     },
+    /// What answers does not prove that it is the registry, or speaks another protocol: nothing was sent, and it does not heal by
+    /// itself.
+    #[error("the registry at {server} cannot be reached: {why}")]
+    Unproven {
+        /// The base URL.
+        server: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// No answer in time; whether a change took effect is unknown.
     #[error("the registry did not answer within {seconds} s; whether it took effect is unknown")]
     Timeout {

@@ -240,8 +240,11 @@ impl Client {
         if error.is_builder() {
             return ClientError::Refused(format!("this cannot be sent: {}", chain_of(error)));
         }
-        let why = trust::advice(error).unwrap_or_else(|| chain_of(error));
-        ClientError::Unreachable { server: self.inner.base.clone(), why }
+        let server = self.inner.base.clone();
+        match trust::advice(error) {
+            Some(why) => ClientError::Unproven { server, why },
+            None => ClientError::Unreachable { server, why: chain_of(error) },
+        }
     }
 }
 

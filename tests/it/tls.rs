@@ -2,6 +2,7 @@
 //! of `fixtures/tls`.
 
 use crate::support::program::{Program, tls_file};
+use crate::support::pty::terminal;
 
 const ASK: &str = "resolve support.greeting --env dev --output json";
 
@@ -78,4 +79,15 @@ fn a_server_does_not_start_with_a_certificate_that_it_could_not_show() {
         p.serve_again(&["--tls-cert", &tls_file(certificate), "--tls-key", &tls_file(key)]).fails(2, words);
     }
     p.serve_again(&["--tls-cert", &tls_file("server.pem")]).fails(2, "--tls-key");
+}
+
+#[test]
+fn the_terminal_is_live_over_tls_and_says_whom_it_does_not_trust() {
+    let mut p = served();
+    p.over_tls("server.pem");
+    let mut pty = terminal(&p, "carol", 120, 36, &["--ca", &tls_file("authority.pem")]);
+    pty.shows("live").idle().type_keys(":explain support.greeting --env dev --unit user-42\r");
+    pty.shows("explain support.greeting in dev").shows("because       static");
+    let mut pty = terminal(&p, "carol", 120, 36, &["--ca", &tls_file("stranger.pem")]);
+    pty.shows("who signed its certificate is not trusted");
 }

@@ -188,7 +188,9 @@ fn failure(error: ClientError) -> Failure {
         ClientError::Unreachable { .. } => FailureKind::Unreachable,
         ClientError::Timeout { .. } => FailureKind::Timeout,
         ClientError::Problem(problem) if matches!(problem.code, Code::Unavailable | Code::Timeout) => FailureKind::Unreachable,
-        ClientError::Problem(_) | ClientError::Refused(_) | ClientError::Login(_) => FailureKind::Refused,
+        ClientError::Problem(_) | ClientError::Refused(_) | ClientError::Login(_) | ClientError::Unproven { .. } => {
+            FailureKind::Refused
+        }
         ClientError::Integrity(_) => FailureKind::Integrity,
         ClientError::Protocol(_) => FailureKind::Protocol,
     };
