@@ -5,7 +5,7 @@ use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, line};
 use super::version::body_text;
 use crate::client::Client;
-use crate::model::{Environment, KeyId};
+use crate::model::{Environment, KeyId, KeyNames, KeyPattern};
 use crate::wire::keys::ListKeys;
 use crate::wire::pointers::PointerView;
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Grep {
     pub env: Environment,
     /// Only keys of this pattern, like support.**
     #[arg(long, value_name = "PATTERN")]
-    pub keys: Option<String>,
+    pub keys: Option<KeyPattern>,
 }
 
 /// A line of what serves.
@@ -39,7 +39,7 @@ impl Grep {
     pub async fn run(self, context: &Context) -> Done {
         let client = context.client()?;
         let ask = ListKeys {
-            pattern: self.keys.clone(),
+            pattern: self.keys.clone().map(KeyNames::Pattern),
             text: Some(self.text.clone()),
             environment: Some(self.env.to_string()),
             ..ListKeys::default()

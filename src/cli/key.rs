@@ -3,7 +3,7 @@
 use super::context::{Acts, Context};
 use super::exit::{Done, Failure};
 use super::output::{Mark, Output, Table, line};
-use crate::model::{ConfigKey, EnvironmentPointer, KeyId, UnitType};
+use crate::model::{ConfigKey, EnvironmentPointer, KeyId, KeyNames, UnitType};
 use crate::wire::keys::{CreateKey, KeyHistory, KeyRow, ListKeys, UpdateKey, VersionRow};
 use std::fmt::Write as _;
 
@@ -79,7 +79,7 @@ pub struct Archive {
 #[derive(Debug, clap::Args)]
 pub struct Keys {
     /// A pattern like support.** or a part of the name
-    pub pattern: Option<String>,
+    pub pattern: Option<KeyNames>,
     /// Only keys that this environment serves
     #[arg(long, value_name = "ENVIRONMENT")]
     pub env: Option<String>,

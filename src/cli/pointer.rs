@@ -6,10 +6,11 @@ use super::output::{Mark, Output, line, note};
 use super::promote::{act_failed, is_protected, moved_text};
 use super::select::{Span, plan_text};
 use crate::client::{Client, ClientError, Followed, follow};
-use crate::model::{BasisPoints, Environment, KeyId, KillReason};
+use crate::model::{BasisPoints, Environment, KeyId, KeyPattern, KillReason};
 use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, NextStep, PointerView, Rollback, StepTo};
 use crate::wire::promotions::Moved;
 use futures_util::StreamExt as _;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -184,15 +185,16 @@ impl KillArgs {
         if patterns == 1 {
             return self.pattern(context, &client).await;
         }
-        let keys: Vec<KeyId> = self.keys.iter().map(|k| k.parse()).collect::<Result<_, _>>()?;
-        let what = format!("kill {} in {}: everybody gets the safe default at once", self.keys.join(", "), self.env);
+        let names: Vec<String> = self.keys.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+        let only = if let [name] = &names[..] { Some(name.parse::<KeyId>()?) } else { None };
+        let what = format!("kill {} in {}: everybody gets the safe default at once", line(&names.join(", ")), self.env);
         context.confirm(true, &what, self.env.as_str(), &self.acts)?;
-        match &keys[..] {
-            [key] => self.one(context, &client, key).await,
-            _ if self.acts.dry_run => self.each_dry(context, &client, &keys).await,
-            _ => {
-                let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-                self.many(context, &client, self.body(keys, None, count)).await
+        match only {
+            Some(key) => self.one(context, &client, &key).await,
+            None if self.acts.dry_run => self.each_dry(context, &client, &names).await,
+            None => {
+                let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+                self.many(context, &client, self.body(names, None, count)).await
             }
         }
     }
@@ -212,15 +214,25 @@ impl KillArgs {
         }
     }
 
-    async fn each_dry(&self, context: &Context, client: &Client, keys: &[KeyId]) -> Done {
-        for key in keys {
-            self.one(context, client, key).await?;
+    /// What would become of each: like the kill itself, it goes on where one of them fails.
+    async fn each_dry(&self, context: &Context, client: &Client, names: &[String]) -> Done {
+        let mut failed = Vec::new();
+        for name in names {
+            let done = match name.parse::<KeyId>() {
+                Ok(key) => self.one(context, client, &key).await,
+                Err(why) => Err(why.into()),
+            };
+            if let Err(failure) = done {
+                note(&format!("{}: {}", line(name), failure.message));
+                failed.push(failure);
+            }
         }
-        Ok(())
+        let message = format!("{} of {} keys would not be killed", failed.len(), names.len());
+        failed.first().map_or(Ok(()), |first| Err(Failure::new(first.exit, message)))
     }
 
     async fn pattern(&self, context: &Context, client: &Client) -> Done {
-        let pattern = &self.keys[0];
+        let pattern: KeyPattern = self.keys[0].parse()?;
         let ask =
             ListPointers { environment: Some(self.env.to_string()), namespace: Some(pattern.clone()), ..ListPointers::default() };
         let found = client.all_pointers(&ask).await?;
@@ -232,14 +244,14 @@ impl KillArgs {
             note(&format!("  {}", view.pointer.key_id));
         }
         if self.acts.dry_run {
-            return self.each_dry(context, client, &found.into_iter().map(|v| v.pointer.key_id).collect::<Vec<_>>()).await;
+            return self.each_dry(context, client, &found.iter().map(|v| v.pointer.key_id.to_string()).collect::<Vec<_>>()).await;
         }
         let what = format!("kill these {count} keys in {}: everybody gets the safe default at once", self.env);
         context.confirm(true, &what, &format!("{count} keys"), &self.acts)?;
-        self.many(context, client, self.body(Vec::new(), Some(pattern.clone()), count)).await
+        self.many(context, client, self.body(Vec::new(), Some(pattern), count)).await
     }
 
-    fn body(&self, keys: Vec<KeyId>, namespace: Option<String>, expected_count: u32) -> KillMany {
+    fn body(&self, keys: Vec<String>, namespace: Option<KeyPattern>, expected_count: u32) -> KillMany {
         KillMany { environment: self.env.clone(), keys, namespace, expected_count, reason: self.reason, note: self.note.clone() }
     }
 
@@ -261,8 +273,8 @@ impl KillArgs {
 fn outcome_text(out: &Output, outcome: &KillOutcome) -> String {
     match (&outcome.moved, &outcome.problem) {
         (Some(moved), _) => moved_text(out, moved),
-        (None, Some(problem)) => out.mark(Mark::Removed, &format!("{}: {}", outcome.key_id, line(&problem.to_string()))),
-        (None, None) => outcome.key_id.to_string(),
+        (None, Some(problem)) => out.mark(Mark::Removed, &format!("{}: {}", line(&outcome.key_id), line(&problem.to_string()))),
+        (None, None) => line(&outcome.key_id),
     }
 }
 

@@ -5,7 +5,7 @@ use super::exit::{Done, Failure};
 use super::output::{Mark, Output, Table, line};
 use super::select::{KeyAt, When};
 use crate::client::Client;
-use crate::model::{Action, AuditEvent, Digest, Environment, EnvironmentPointer, Verdict};
+use crate::model::{Action, AuditEvent, Digest, Environment, EnvironmentPointer, KeyPattern, Verdict};
 use crate::wire::versions::Served;
 use crate::wire::world::ListAudit;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ pub struct Changes {
     pub since: When,
     /// Only keys of this pattern, like support.**
     #[arg(long, value_name = "PATTERN")]
-    pub namespace: Option<String>,
+    pub namespace: Option<KeyPattern>,
 }
 
 impl Where {

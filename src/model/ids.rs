@@ -102,7 +102,7 @@ impl FromStr for Digest {
 text_serde!(Digest);
 text_schema!(Digest, 71, "^sha256:[0-9a-f]{64}$", "`sha256:` and 64 lower-case hex digits.");
 
-fn is_segment(text: &str) -> bool {
+pub(super) fn is_segment(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')

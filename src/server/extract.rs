@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(path("pattern=a&limit=many"), "limit");
         assert_eq!(path("colour=red"), "colour");
         assert_eq!(path("limit=1&limit=2"), "limit");
+        assert_eq!(path("limit=1&pattern=**.a"), "pattern");
         let fits = query::<ListKeys>(&"/v1/keys?limit=5&pattern=support.**".parse().unwrap()).unwrap();
-        assert_eq!((fits.limit, fits.pattern.as_deref()), (Some(5), Some("support.**")));
+        assert_eq!((fits.limit, fits.pattern), (Some(5), Some("support.**".parse().unwrap())));
     }
 }

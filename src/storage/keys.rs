@@ -3,7 +3,7 @@
 use super::codec::limit;
 use super::db::Conn;
 use super::error::StorageError;
-use crate::model::{ConfigKey, Digest, KeyId, Timestamp};
+use crate::model::{ConfigKey, Digest, KeyId, KeyNames, KeyPattern, Timestamp};
 
 macro_rules! columns {
     () => {
@@ -73,53 +73,15 @@ decode!(KeySummary, r => {
     Ok(Self { versions: r.try_get("versions")?, changed_at, key })
 });
 
-/// Which names a list asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum KeyPattern {
-    /// All of them.
-    #[default]
-    All,
-    /// `support.**`: everything under a namespace; holds the prefix with its dot.
-    Under(String),
-    /// `support.*`: one segment more; holds the prefix with its dot.
-    Direct(String),
-    /// A part of the name.
-    Part(String),
-}
-
-impl KeyPattern {
-    /// Reads a pattern: `a.b.**`, `a.b.*`, or a part of the name. Total: what matches nothing gives an empty list.
-    pub fn read(text: &str) -> Self {
-        match text {
-            "" | "**" => Self::All,
-            _ => match (text.strip_suffix(".**"), text.strip_suffix(".*")) {
-                (Some(namespace), _) => Self::Under(format!("{namespace}.")),
-                (None, Some(namespace)) => Self::Direct(format!("{namespace}.")),
-                (None, None) => Self::Part(text.to_owned()),
-            },
-        }
-    }
-
-    /// Whether it covers a name: what the table answers, without asking it.
-    pub fn covers(&self, key: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Under(prefix) => key.starts_with(prefix),
-            Self::Direct(prefix) => key.strip_prefix(prefix.as_str()).is_some_and(|rest| !rest.contains('.')),
-            Self::Part(part) => key.contains(part),
-        }
-    }
-
-    /// Lowest name, first name above, what it must be like, what it must not be like.
-    pub(super) fn bounds(&self) -> (String, String, String, String) {
-        // '/' follows '.', and no name reaches '~'; no name has a space in it.
-        let above = |prefix: &str| format!("{}/", &prefix[..prefix.len() - 1]);
-        match self {
-            Self::All => (String::new(), "~".into(), "%".into(), " ".into()),
-            Self::Under(prefix) => (prefix.clone(), above(prefix), "%".into(), " ".into()),
-            Self::Direct(prefix) => (prefix.clone(), above(prefix), "%".into(), format!("{}%.%", escaped(prefix))),
-            Self::Part(part) => (String::new(), "~".into(), format!("%{}%", escaped(part)), " ".into()),
-        }
+/// How a list meets a pattern: lowest name, first name above, what it must not be like.
+pub(super) fn bounds(pattern: &KeyPattern) -> (String, String, String) {
+    // '/' follows '.', and no name reaches '~'; no name has a space or `!` in it.
+    let above = |prefix: &str| format!("{}/", prefix.strip_suffix('.').unwrap_or(prefix));
+    match pattern {
+        KeyPattern::All => (String::new(), "~".into(), " ".into()),
+        KeyPattern::Under(prefix) => (prefix.clone(), above(prefix), " ".into()),
+        KeyPattern::Direct(prefix) => (prefix.clone(), above(prefix), format!("{}%.%", escaped(prefix))),
+        KeyPattern::Key(key) => (key.to_string(), format!("{key}!"), " ".into()),
     }
 }
 
@@ -132,7 +94,7 @@ fn escaped(text: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyFilter {
     /// Which names.
-    pub pattern: KeyPattern,
+    pub names: KeyNames,
     /// Archived ones too.
     pub archived: bool,
     /// Only after this name.
@@ -144,7 +106,7 @@ pub struct KeyFilter {
 impl KeyFilter {
     /// Whether it covers a key: what the table answers, without asking it.
     pub fn covers(&self, key: &ConfigKey) -> bool {
-        self.pattern.covers(key.key_id.as_str())
+        self.names.covers(key.key_id.as_str())
             && (self.archived || !key.archived)
             && self.after.as_ref().is_none_or(|after| key.key_id > *after)
     }
@@ -198,9 +160,11 @@ impl Conn<'_> {
 
     /// A page of keys, by name.
     pub async fn key_list(&mut self, filter: &KeyFilter) -> Result<Vec<KeySummary>, StorageError> {
-        let (from, to, like, unlike) = filter.pattern.bounds();
-        // A bound that PostgreSQL would refuse matches nothing anyway.
-        let (from, to) = (from.replace('\0', " "), to.replace('\0', " "));
+        let (like, pattern) = match &filter.names {
+            KeyNames::Pattern(pattern) => ("%".to_owned(), pattern),
+            KeyNames::Part(part) => (format!("%{}%", escaped(part)), &KeyPattern::All),
+        };
+        let (from, to, unlike) = bounds(pattern);
         let after = filter.after.as_ref().map_or(String::new(), ToString::to_string);
         rows!(self, LIST, &after, &from, &to, &like, &unlike, filter.archived, limit(filter.limit))
     }

@@ -47,7 +47,7 @@ pub use fragments::FragmentPin;
 pub use ground::{Ground, Sought};
 pub use idempotency::{IdempotencyScope, StoredAnswer};
 pub use journal::{Journal, read_journal};
-pub use keys::{KeyFilter, KeyPattern, KeySummary};
+pub use keys::{KeyFilter, KeySummary};
 pub use moves::{MoveRow, Moving, Taken};
 pub use outbox::OutboxRow;
 pub use pointers::{Place, PointerFilter};

@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::codec::{AsJson, limit};
 use super::db::Conn;
 use super::error::StorageError;
-use super::keys::{self, KeyPattern};
-use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, Plan};
+use super::keys;
+use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId, KeyPattern, Plan};
 
 macro_rules! columns {
     () => {
@@ -66,7 +66,7 @@ pub type Place = (Result<Option<ConfigKey>, StorageError>, Result<Option<Environ
 /// What a page of pointers asks for. Ordered by key, then environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PointerFilter {
-    /// Which keys ([`KeyPattern::Part`] counts as all).
+    /// Which keys.
     pub pattern: KeyPattern,
     /// Only of this environment.
     pub environment: Option<Environment>,
@@ -156,7 +156,7 @@ impl Conn<'_> {
     /// A page of pointers.
     pub async fn pointer_list(&mut self, filter: &PointerFilter) -> Result<Vec<EnvironmentPointer>, StorageError> {
         let sql = if filter.partial { LIST_PARTIAL } else { LIST };
-        let (from, to, _, unlike) = filter.pattern.bounds();
+        let (from, to, unlike) = keys::bounds(&filter.pattern);
         let (key, environment) =
             filter.after.as_ref().map_or_else(Default::default, |(key, environment)| (key.to_string(), environment.to_string()));
         let only = filter.environment.as_ref().map_or("", Environment::as_str);

@@ -1,6 +1,6 @@
 //! Envelopes of keys.
 
-use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId, Promotion, UnitType, Version};
+use crate::model::{ConfigKey, Digest, EnvironmentPointer, KeyId, KeyNames, Promotion, UnitType, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct UpdateKey {
 pub struct ListKeys {
     /// A pattern like `support.**`, or a part of the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
+    pub pattern: Option<KeyNames>,
     /// Only keys with this model pin in what serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_pin: Option<String>,

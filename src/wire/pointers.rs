@@ -1,7 +1,7 @@
 //! Envelopes of pointers: kill, rollback, steps; and of resolving.
 
 use crate::model::{
-    BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, KillReason, Moment, ReadinessItem, Resolution, Timestamp,
+    BasisPoints, Digest, Environment, EnvironmentPointer, KeyPattern, KillReason, Moment, ReadinessItem, Resolution, Timestamp,
     UnitType, Version,
 };
 use schemars::JsonSchema;
@@ -71,9 +71,9 @@ pub struct ListPointers {
     /// Only of this environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// Only of this namespace pattern.
+    /// Only of keys that this pattern covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
+    pub namespace: Option<KeyPattern>,
     /// `partial`: only below 100 % or killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
@@ -112,13 +112,13 @@ pub struct Kill {
 pub struct KillMany {
     /// Where.
     pub environment: Environment,
-    /// These keys; excludes `namespace`.
+    /// These keys, a double once; excludes `namespace`. What is no key's name is an outcome, and stops none of the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<KeyId>,
-    /// All keys of this pattern.
+    pub keys: Vec<String>,
+    /// All keys that this pattern covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// How many pointers the person saw; 412 when it differs.
+    pub namespace: Option<KeyPattern>,
+    /// How many pointers the person saw, or how many `keys` there are; 412 when it differs.
     pub expected_count: u32,
     /// Why.
     pub reason: KillReason,
@@ -130,8 +130,8 @@ pub struct KillMany {
 /// One outcome of [`KillMany`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KillOutcome {
-    /// The key.
-    pub key_id: KeyId,
+    /// The key, as it was named.
+    pub key_id: String,
     /// What happened, when it worked.
     pub moved: Option<super::promotions::Moved>,
     /// What happened, when not.

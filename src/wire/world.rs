@@ -1,6 +1,6 @@
 //! Envelopes of environments, the policy and the audit trail.
 
-use crate::model::{Action, Actor, Digest, Environment, EnvironmentRule, KeyId, Plan, Readiness, Timestamp};
+use crate::model::{Action, Actor, Digest, Environment, EnvironmentRule, KeyId, KeyPattern, Plan, Readiness, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -163,9 +163,9 @@ pub struct ListAudit {
     /// Only changes in this environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// Only about keys of this namespace pattern.
+    /// Only about keys that this pattern covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
+    pub namespace: Option<KeyPattern>,
     /// Not before this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

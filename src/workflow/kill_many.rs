@@ -2,9 +2,8 @@
 
 use super::command::Registry;
 use super::kill::KillPointer;
-use crate::model::{Code, KeyId, Refusal};
+use crate::model::{Code, KeyId, KeyPattern, Refusal};
 use crate::rules::access::{Caller, Need, allowed, sees};
-use crate::rules::policy::matches;
 use crate::wire::Problem;
 use crate::wire::pointers::{Kill, KillMany, KillOutcome};
 
@@ -18,56 +17,66 @@ pub async fn kill_many(
     body: KillMany,
     problem: impl Fn(Refusal) -> Problem,
 ) -> Result<Vec<KillOutcome>, Refusal> {
-    let keys = meant(registry, caller, &body)?;
-    if keys.len() != usize::try_from(body.expected_count).unwrap_or(usize::MAX) {
+    let names = meant(registry, caller, &body)?;
+    let expected = usize::try_from(body.expected_count).unwrap_or(usize::MAX);
+    // Who named a key twice may have counted it twice: what is meant is plain, and a kill is not refused over it.
+    if expected != names.len() && (body.keys.is_empty() || expected != body.keys.len()) {
         return Err(Refusal::new(
             Code::PreconditionFailed,
-            format!("this would kill {} keys in {}, you expected {}", keys.len(), body.environment, body.expected_count),
+            format!("this would kill {} keys in {}, you expected {}", names.len(), body.environment, body.expected_count),
         )
         .hint("look again, then send the count that you saw")
-        .current(&keys));
+        .current(&names));
     }
-    let mut outcomes = Vec::with_capacity(keys.len());
-    for key in keys {
-        let one = Kill { reason: body.reason, note: body.note.clone(), issued_at: None, seen_revision: None, dry_run: false };
-        let verb = KillPointer { key: key.clone(), environment: body.environment.clone(), body: one };
-        let (moved, problem) = match registry.run(caller, None, verb).await {
-            Ok(done) => (Some(done.answer), None),
+    let mut outcomes = Vec::with_capacity(names.len());
+    for name in names {
+        let done = match name.parse::<KeyId>() {
+            Ok(key) => {
+                let one = Kill { reason: body.reason, note: body.note.clone(), issued_at: None, seen_revision: None, dry_run: false };
+                let verb = KillPointer { key, environment: body.environment.clone(), body: one };
+                registry.run(caller, None, verb).await.map(|done| done.answer)
+            }
+            Err(why) => Err(Refusal::invalid("/keys", why.to_string()).hint("the others were not held up by it; send this one again")),
+        };
+        let (moved, problem) = match done {
+            Ok(moved) => (Some(moved), None),
             Err(refusal) => (None, Some(problem(refusal))),
         };
-        outcomes.push(KillOutcome { key_id: key, moved, problem });
+        outcomes.push(KillOutcome { key_id: name, moved, problem });
     }
     Ok(outcomes)
 }
 
-/// The keys that are meant, sorted: those named, or all of a pattern that have a pointer there and that the caller may kill.
-fn meant(registry: &Registry, caller: &Caller, body: &KillMany) -> Result<Vec<KeyId>, Refusal> {
-    let snapshot = registry.snapshot.get();
+/// The names that are meant, each once and sorted: those given, or all that a pattern covers, that have a pointer there and that
+/// the caller may kill.
+fn meant(registry: &Registry, caller: &Caller, body: &KillMany) -> Result<Vec<String>, Refusal> {
     match (&body.namespace, body.keys.is_empty()) {
         (Some(_), false) => Err(Refusal::invalid("/namespace", "give `keys` or `namespace`, not both")),
         (None, true) => Err(Refusal::invalid("/keys", "name keys or a namespace")),
         (None, false) => {
-            let mut keys = body.keys.clone();
-            keys.sort();
-            keys.dedup();
-            Ok(keys)
+            let mut names = body.keys.clone();
+            names.sort();
+            names.dedup();
+            Ok(names)
         }
-        (Some(pattern), true) => {
-            let policy = snapshot.policy();
-            let may = |key: &KeyId| {
-                let key = snapshot.key(key)?;
-                let seen = sees(policy, caller, key);
-                let may = allowed(policy, caller, Need::Kill, Some(key), Some(&body.environment)).is_ok();
-                (seen && may).then_some(())
-            };
-            let here = snapshot.pointers().filter(|pointer| pointer.environment == body.environment);
-            let mut keys: Vec<KeyId> = here
-                .map(|pointer| &pointer.key_id)
-                .filter(|key| matches(pattern, key.namespace()) && may(key).is_some())
-                .cloned()
-                .collect();
-            keys.sort();
-            Ok(keys)
-        }
+        (Some(pattern), true) => Ok(covered(registry, caller, body, pattern)),
     }
+}
+
+fn covered(registry: &Registry, caller: &Caller, body: &KillMany, pattern: &KeyPattern) -> Vec<String> {
+    let snapshot = registry.snapshot.get();
+    let policy = snapshot.policy();
+    let may = |key: &KeyId| {
+        snapshot.key(key).is_some_and(|key| {
+            sees(policy, caller, key) && allowed(policy, caller, Need::Kill, Some(key), Some(&body.environment)).is_ok()
+        })
+    };
+    let here = snapshot.pointers().filter(|pointer| pointer.environment == body.environment);
+    let mut names: Vec<String> = here
+        .map(|pointer| &pointer.key_id)
+        .filter(|key| pattern.covers(key.as_str()) && may(key))
+        .map(ToString::to_string)
+        .collect();
+    names.sort();
+    names
 }

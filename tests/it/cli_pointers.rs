@@ -140,3 +140,29 @@ fn the_trail_is_filtered_by_what_it_is_about() {
     p.words("ana", "audit tail --action nonsense").fails(2, "nonsense");
     p.words("web", "audit tail").fails(4, "");
 }
+
+#[test]
+fn a_kill_takes_the_keys_that_its_pattern_lists_and_is_not_held_up_by_a_typo() {
+    let p = Program::start();
+    for key in ["support.k1", "support.k2", "search.k2"] {
+        p.served_in_dev(key, "one");
+    }
+    let killed = |key: &str| p.json("carol", &format!("rollout status {key} --env dev"))["killed"] == true;
+    for none in ["**.k2", "support.k*", "support.*.k2"] {
+        p.words("olga", &format!("kill {none} --env dev --reason test --yes")).fails(2, "pattern");
+        p.words("olga", &format!("changes --env dev --since 1h --namespace {none}")).fails(2, "pattern");
+        p.words("olga", &format!("keys {none}")).fails(2, "pattern");
+    }
+    assert!(!killed("support.k1") && !killed("support.k2") && !killed("search.k2"));
+    p.words("olga", "kill support.k1 support.k1 --env dev --reason test --yes").good();
+    assert!(killed("support.k1") && !killed("support.k2"));
+    let dry = p.words("olga", "kill search.k2 Search.K2 --env dev --reason test --dry-run --yes");
+    dry.fails(2, "1 of 2 keys would not be killed");
+    assert!(!killed("search.k2"));
+    let said = p.words("olga", "kill search.k2 Search.K2 search.k2 --env dev --reason test --yes");
+    said.fails(1, "1 of 2 keys were not killed");
+    assert!(said.out.contains("Search.K2"), "{}", said.out);
+    assert!(killed("search.k2"));
+    p.words("olga", "kill support.* --env dev --reason test --yes").good();
+    assert!(killed("support.k2"));
+}

@@ -237,3 +237,55 @@ async fn no_path_header_or_body_gives_a_5xx() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_pattern_is_refused_wherever_one_is_taken_and_kills_nothing() {
+    let served = Served::start().await;
+    for key in ["support.k1", "support.k2", "support.deep.k3", "search.k2"] {
+        served.key(key).await;
+        let digest = served.version(key, "A greeting.").await;
+        served.into_dev(key, &digest).await;
+    }
+    for pattern in ["**.k2", "support.**.k2", "support.k*", "*", "support", "Support.**", ""] {
+        let kill = json!({ "environment": "dev", "namespace": pattern, "expected_count": 4, "reason": "test" });
+        let refused = served.post("olga", "/v1/kill", kill).await.problem();
+        assert_eq!(refused, (422, "invalid".into(), "/namespace".into()), "{pattern:?}");
+        for place in ["/v1/pointers?namespace=", "/v1/audit?namespace="] {
+            let refused = served.get("olga", &format!("{place}{pattern}")).await.problem();
+            assert_eq!(refused, (422, "invalid".into(), "namespace".into()), "{place}{pattern}");
+        }
+        if pattern.contains('*') {
+            let refused = served.get("olga", &format!("/v1/keys?pattern={pattern}")).await.problem();
+            assert_eq!(refused, (422, "invalid".into(), "pattern".into()), "{pattern:?}");
+        }
+    }
+    let living = served.get("olga", "/v1/pointers?environment=dev").await.good();
+    assert!(living["items"].as_array().unwrap().iter().all(|pointer| pointer["killed"] == false), "{living}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_means_the_same_keys_in_a_list_of_pointers_in_the_trail_and_in_a_kill() {
+    let served = Served::start().await;
+    for key in ["support.k1", "support.k2", "support.deep.k3", "supporters.k4"] {
+        served.key(key).await;
+        let digest = served.version(key, "A greeting.").await;
+        served.into_dev(key, &digest).await;
+    }
+    for (pattern, count) in [("support.*", 2), ("support.deep.k3", 1), ("support.**", 3), ("**", 4)] {
+        let names = async |path: &str| {
+            let items = served.get("olga", &format!("{path}={pattern}")).await.good()["items"].clone();
+            items.as_array().unwrap().iter().map(|item| item["key_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let listed = names("/v1/pointers?environment=dev&namespace").await;
+        assert_eq!(listed.len(), count, "{pattern}");
+        if pattern.contains('*') {
+            assert_eq!(names("/v1/keys?pattern").await, listed, "{pattern}");
+        }
+        let trail = served.get("audi", &format!("/v1/audit?action=key.create&namespace={pattern}")).await.good();
+        assert_eq!(trail["items"].as_array().unwrap().len(), count, "{pattern}");
+        let kill = json!({ "environment": "dev", "namespace": pattern, "expected_count": count, "reason": "test" });
+        let killed = served.post("olga", "/v1/kill", kill).await.good();
+        let killed: Vec<&str> = killed.as_array().unwrap().iter().map(|one| one["key_id"].as_str().unwrap()).collect();
+        assert_eq!(killed, listed, "{pattern}");
+    }
+}

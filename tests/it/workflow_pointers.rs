@@ -1,7 +1,7 @@
 //! Promotions and pointers, verb by verb, on both engines: what is refused and why, races, kills, rollbacks.
 
 use super::support::engines::on_each_engine;
-use super::support::world::{World, act, ballot, caller, env, key, kill, wish};
+use super::support::world::{KEY, World, act, ballot, caller, env, key, kill, wish};
 use countersign::model::{
     Action, BasisPoints, Code, Digest, GateStatus, KillReason, Promotion, PromotionState, ReadinessKind, Refusal, Verdict,
     VersionState,
@@ -575,10 +575,10 @@ fn many_keys_are_killed_when_the_count_is_what_was_seen() {
         let world = World::new(place).await;
         let one = world.version("one").await;
         world.promote("dev", one, 100.0).await;
-        let many = |keys: Vec<countersign::model::KeyId>, namespace: Option<&str>, expected_count: u32| KillMany {
+        let many = |keys: &[&str], namespace: Option<&str>, expected_count: u32| KillMany {
             environment: env("dev"),
-            keys,
-            namespace: namespace.map(str::to_owned),
+            keys: keys.iter().map(|&key| key.to_owned()).collect(),
+            namespace: namespace.map(|pattern| pattern.parse().unwrap()),
             expected_count,
             reason: KillReason::Outage,
             note: None,
@@ -588,17 +588,19 @@ fn many_keys_are_killed_when_the_count_is_what_was_seen() {
             let registry = world.registry.clone();
             async move { kill_many(&registry, &caller, body, |refusal| countersign::wire::Problem::of(refusal, 404)).await }
         };
-        assert_eq!(kill(many(vec![], Some("support.**"), 2)).await.unwrap_err().code, Code::PreconditionFailed);
-        assert_eq!(kill(many(vec![], None, 0)).await.unwrap_err().code, Code::Invalid);
-        assert_eq!(kill(many(vec![key()], Some("**"), 1)).await.unwrap_err().code, Code::Invalid);
+        assert_eq!(kill(many(&[], Some("support.**"), 2)).await.unwrap_err().code, Code::PreconditionFailed);
+        assert_eq!(kill(many(&[], None, 0)).await.unwrap_err().code, Code::Invalid);
+        assert_eq!(kill(many(&[KEY], Some("**"), 1)).await.unwrap_err().code, Code::Invalid);
         assert!(!world.pointer("dev").await.unwrap().killed);
-        let done = kill(many(vec![key(), "support.nothing".parse().unwrap()], None, 2)).await.unwrap();
+        let done = kill(many(&["support.nothing", KEY, "Support.Typo", KEY], None, 3)).await.unwrap();
+        let outcomes: Vec<_> = done.iter().map(|one| (one.key_id.as_str(), one.problem.as_ref().map(|p| p.code))).collect();
         assert_eq!(
-            done.iter().map(|one| one.moved.is_some()).collect::<Vec<_>>(),
-            [true, false],
-            "one fails, the other is killed"
+            outcomes,
+            [("Support.Typo", Some(Code::Invalid)), (KEY, None), ("support.nothing", Some(Code::NotFound))],
+            "what fails holds nothing else up"
         );
-        assert_eq!(kill(many(vec![], Some("support.**"), 1)).await.unwrap()[0].moved.as_ref().unwrap().seq, None);
+        assert_eq!(kill(many(&[KEY, KEY], None, 2)).await.unwrap().len(), 1, "a double counts once, however it was counted");
+        assert_eq!(kill(many(&[], Some("support.**"), 1)).await.unwrap()[0].moved.as_ref().unwrap().seq, None);
     });
 }
 

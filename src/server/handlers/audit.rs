@@ -1,9 +1,8 @@
 //! The audit trail: pages of events, and the chain's head. Bodies about keys that the caller may not know of are withheld.
 
 use super::sight::Sight;
-use crate::model::{AuditEvent, Digest, KeyId, Refusal};
+use crate::model::{AuditEvent, Digest, KeyId, KeyPattern, Refusal};
 use crate::rules::access::Caller;
-use crate::rules::policy;
 use crate::server::extract::{Asked, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -98,7 +97,7 @@ async fn collect(sight: &mut Sight, mut filter: AuditFilter, sought: &Sought) ->
 /// Where the events of a page happened.
 struct Place {
     environment: Option<String>,
-    namespace: Option<String>,
+    namespace: Option<KeyPattern>,
 }
 
 impl Place {
@@ -115,7 +114,7 @@ impl Place {
         }
         let Some(pattern) = &self.namespace else { return Ok(true) };
         let key = subject_key(&mut sight.conn(), &body.subject.0).await?;
-        Ok(key.is_some_and(|key| policy::matches(pattern, key.as_str())))
+        Ok(key.is_some_and(|key| pattern.covers(key.as_str())))
     }
 }
 

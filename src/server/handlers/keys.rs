@@ -9,7 +9,7 @@ use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
 use crate::snapshot::{Servable, Snapshot};
-use crate::storage::{KeyFilter, KeyPattern, KeySummary, PromotionFilter};
+use crate::storage::{KeyFilter, KeySummary, PromotionFilter};
 use crate::wire::keys::{self, KeyHistory, KeyRow, ListKeys};
 use crate::workflow::{CreateKey, Registry, UpdateKey};
 use axum::extract::State;
@@ -22,7 +22,7 @@ const LATEST: u32 = 100;
 pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListKeys>) -> Answer {
     let limit = pages::limit(ask.limit)?;
     let filter = KeyFilter {
-        pattern: ask.pattern.as_deref().map_or(KeyPattern::All, KeyPattern::read),
+        names: ask.pattern.clone().unwrap_or_default(),
         archived: ask.archived.unwrap_or(false),
         after: pages::after(ask.cursor.as_deref())?,
         limit: pages::MOST,

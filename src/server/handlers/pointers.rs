@@ -8,7 +8,7 @@ use crate::server::extract::{Asked, Command, Names, NoQuery};
 use crate::server::middleware::internal;
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
-use crate::storage::{KeyPattern, PointerFilter};
+use crate::storage::PointerFilter;
 use crate::wire::pointers::{Act, Kill, KillMany, ListPointers, PointerView, Rollback, StepTo};
 use crate::workflow::{
     HoldPointer, KillPointer, Registry, ResumePointer, RollbackPointer, StepPointer, UndoKill, kill_many as kill_all, view,
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListPointers>) -> Answer {
     let limit = pages::limit(ask.limit)?;
     let mut filter = PointerFilter {
-        pattern: ask.namespace.as_deref().map_or(KeyPattern::All, KeyPattern::read),
+        pattern: ask.namespace.unwrap_or_default(),
         environment: ask.environment.as_deref().map(environment).transpose()?,
         partial: partial(ask.show.as_deref())?,
         after: pages::after(ask.cursor.as_deref())?,

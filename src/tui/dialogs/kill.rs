@@ -54,7 +54,7 @@ pub(super) fn spec(ask: &Ask) -> Spec {
     spec.done = format!("killed {what} in {environment}");
     spec.call = reason.map(|reason| {
         if many {
-            let keys = ask.request.more.clone();
+            let keys: Vec<String> = ask.request.more.iter().map(ToString::to_string).collect();
             let expected_count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
             return Call::KillMany(KillMany {
                 environment: environment.clone(),

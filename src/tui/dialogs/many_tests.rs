@@ -176,8 +176,8 @@ fn many_kills_show_what_became_of_each_key() {
     bench.open_request(request).ready().typing("o⇥2 keys§");
     let refused = Problem::of(Refusal::not_found(), 404);
     let outcomes = vec![
-        KillOutcome { key_id: key(), moved: None, problem: None },
-        KillOutcome { key_id: "support.refund.other".parse().unwrap(), moved: None, problem: Some(refused) },
+        KillOutcome { key_id: key().to_string(), moved: None, problem: None },
+        KillOutcome { key_id: "support.refund.other".into(), moved: None, problem: Some(refused) },
     ];
     bench.answer(Ok(Receipt { seq: None, done: Done::Kills(outcomes) }));
     let text = bench.text();
