@@ -220,7 +220,8 @@ async fn is_confidential(conn: &mut Conn<'_>, event: &AuditEvent) -> Result<bool
     };
     let Some(key) = key else { return Ok(false) };
     match conn.key_get(&key).await {
-        Ok(key) => Ok(key.is_some_and(|key| key.confidential)),
+        // Of a name that somebody was not let make a key of, no more is told than if it were hidden.
+        Ok(key) => Ok(key.is_none_or(|key| key.confidential)),
         Err(StorageError::Corrupt(_)) => Ok(true),
         Err(other) => Err(other),
     }

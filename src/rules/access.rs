@@ -2,7 +2,9 @@
 
 use super::policy::{group_members, last_protected, matches, same_person};
 use crate::model::policy::RoleGrant;
-use crate::model::{Actor, Code, ConfigKey, Environment, EnvironmentRule, Policy, Refusal, Role, Scope};
+use crate::model::{
+    Actor, Code, ConfigKey, Environment, EnvironmentRule, KeyId, Policy, Refusal, Role, Scope, Timestamp, UnitType,
+};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -395,6 +397,23 @@ pub fn sees(policy: &Policy, caller: &Caller, key: &ConfigKey) -> bool {
         return true;
     }
     grants(policy, &caller.actor).any(|grant| covers(policy, grant, Some(key), None) && trusted_with(grant, key))
+}
+
+/// Whether the caller may know what is said of a name that no key has: as if a confidential key had it. What stands where one
+/// was asked for must not tell a name that is free from one that is hidden.
+pub fn sees_free(policy: &Policy, caller: &Caller, name: &KeyId) -> bool {
+    let key = ConfigKey {
+        key_id: name.clone(),
+        namespace: name.namespace().to_owned(),
+        owning_group: String::new(),
+        unit_type: UnitType::User,
+        confidential: true,
+        safe_default_digest: None,
+        description: String::new(),
+        archived: false,
+        created_at: Timestamp(0),
+    };
+    sees(policy, caller, &key)
 }
 
 /// Whether a grant reaches a key in spite of its confidentiality.

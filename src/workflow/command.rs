@@ -1,5 +1,6 @@
 //! The one way in: begin, lock the chain, idempotency, the verb, audit, outbox, stored answer, commit, publish.
 
+use super::denials::Denials;
 use super::together::{Group, Together};
 use super::work::{Deed, Outcome, Verb, Work};
 use crate::clock::Clock;
@@ -33,6 +34,8 @@ pub struct Registry {
     pub meter: Arc<Meter>,
     /// Where verbs that come at once meet.
     pub together: Arc<Together>,
+    /// How many denied attempts were recorded lately.
+    pub denials: Arc<Denials>,
     /// Where restraints are noted beside the database; none in a registry that keeps no such file.
     pub journal: Option<Arc<Journal>>,
 }
@@ -260,7 +263,16 @@ impl Registry {
 
     /// Records a denied attempt at a protected act. A failure is logged: the refusal itself stands.
     async fn record_denied(&self, caller: &Caller, subject: Subject, refused: &Refused) {
-        let detail = json!({ "attempt": refused.denied, "code": refused.refusal.code, "reason": refused.refusal.detail });
+        let Some(left_out) = self.denials.admit(&caller.actor, self.clock.now()) else {
+            return tracing::debug!(actor = %caller.actor, token = caller.token_id, "a denied attempt was counted, not recorded");
+        };
+        if left_out > 0 {
+            tracing::warn!(actor = %caller.actor, left_out, "denied attempts were counted, not recorded");
+        }
+        let mut detail = json!({ "attempt": refused.denied, "code": refused.refusal.code, "reason": refused.refusal.detail });
+        if left_out > 0 {
+            detail["left_out"] = left_out.into();
+        }
         let detail = if let Value::Object(members) = detail { members } else { serde_json::Map::new() };
         let deed = Deed { action: Action::AccessDenied, subject, detail };
         let written = async {

@@ -35,8 +35,10 @@ impl Verb for CreateKey {
         no_nul("/description", &key.description)?;
         if let Some(there) = work.conn.key_get(&key.key_id).await? {
             if !access::sees(&work.policy, work.caller, &there) {
-                // The same words as for a place where the caller may make no key: the name stays hidden.
-                return Err(Refusal::new(Code::Forbidden, format!("{} may not create a key", work.actor())));
+                // The same words and the same event as for a place where the caller may make no key. Who may make one there learns
+                // that this name is taken, since another one is made: what it is, and whose, stays hidden.
+                let attempt = Need::CreateKey.to_string();
+                return Err(work.deny(&attempt, format!("{} may not {attempt}", work.actor())));
             }
             return Err(Refusal::new(Code::Exists, format!("the key {} exists", key.key_id))
                 .hint("change it instead, or choose another name")

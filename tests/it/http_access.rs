@@ -420,3 +420,49 @@ async fn the_trail_tells_nobody_of_keys_that_are_not_theirs_and_a_filtered_page_
     let newest = trail("rita", "actor=person:dee&limit=1&before=1000").await;
     assert_eq!(newest["items"][0]["subject"], format!("key:{KEY}"), "read backwards past what is withheld");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_a_name_is_hidden_or_free_cannot_be_asked_by_making_it() {
+    let served = Served::start().await;
+    let made = json!({ "key_id": "hr.pay.plan", "owning_group": "owners", "confidential": true });
+    served.post("ines", "/v1/keys", made).await.good();
+    let mut stream = served.request("rita", Method::GET, "/v1/stream?after=0").send().await.unwrap();
+    let began = served.head().await;
+    for who in ["rita", "carol-read", "eve", "audi"] {
+        let before = served.head().await;
+        let attempt = async |name: &str| {
+            let wish = json!({ "key_id": name, "owning_group": "owners" });
+            let refused = served.post(who, "/v1/keys", wish).await;
+            assert_eq!(refused.refused(), (403, "forbidden".into()), "{who}");
+            refused.json()
+        };
+        assert_eq!(attempt("hr.pay.plan").await, attempt("hr.pay.nothing").await, "{who}");
+        assert_eq!(served.head().await, before + 2, "{who}: both are recorded");
+        for reader in ["rita", "eve", "audi", "root"] {
+            let events = served.get(reader, &format!("/v1/audit?after={before}")).await.good()["items"].clone();
+            let shown = events.as_array().unwrap().iter().map(|event| (&event["redacted"], &event["subject"], &event["detail"]));
+            let shown: Vec<_> = shown.collect();
+            assert_eq!(shown, [(&json!(true), &Value::Null, &Value::Null); 2], "{who}, read by {reader}");
+            let export = served.get(reader, "/v1/audit/export").await.text;
+            assert!(!export.contains("hr.pay"), "{who}, exported by {reader}");
+        }
+    }
+    let owner = served.get("ana", &format!("/v1/audit?after={began}")).await.good().to_string();
+    assert!(owner.contains("key:hr.pay.plan") && !owner.contains("hr.pay.nothing"), "its owner knows it: {owner}");
+    let (mut told, last) = (String::new(), format!("id: {}\n", served.head().await));
+    while !told.contains(&last) {
+        told.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+    }
+    assert!(!told.contains("hr.pay"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_cannot_grow_the_trail_at_will_by_what_it_is_not_let_do() {
+    let served = Served::start().await;
+    let before = served.head().await;
+    for n in 0..70 {
+        let wish = json!({ "key_id": format!("hr.pay{n}.plan"), "owning_group": "owners" });
+        served.post("carol-read", "/v1/keys", wish).await.refused();
+    }
+    assert_eq!(served.head().await, before + 60);
+}

@@ -1,8 +1,8 @@
 //! The audit trail: pages of events, and the chain's head. Bodies about keys that the caller may not know of are withheld.
 
 use super::sight::Sight;
-use crate::model::{AuditEvent, Digest, KeyId, KeyPattern, Refusal};
-use crate::rules::access::Caller;
+use crate::model::{Action, AuditEvent, Digest, KeyId, KeyPattern, Refusal};
+use crate::rules::access::{Caller, sees_free};
 use crate::server::extract::{Asked, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -130,11 +130,14 @@ pub async fn head(State(registry): State<Arc<Registry>>, caller: Caller, _: NoQu
 /// The database is away.
 pub async fn redacted(sight: &mut Sight, event: AuditEvent) -> Result<AuditEvent, Refusal> {
     let Some(body) = &event.body else { return Ok(event) };
-    let key = match subject_key(&mut sight.conn(), &body.subject.0).await? {
-        Some(key) => sight.conn().key_get(&key).await?,
-        None => None,
+    let hidden = match subject_key(&mut sight.conn(), &body.subject.0).await? {
+        Some(name) => match sight.conn().key_get(&name).await? {
+            Some(key) => !sight.knows(&key),
+            // Somebody was not let make it. Any other event of a name that no key has was changed: whoever verifies must see it.
+            None => body.action == Action::AccessDenied && !sees_free(sight.snapshot.policy(), &sight.caller, &name),
+        },
+        None => false,
     };
-    let hidden = key.is_some_and(|key| !sight.knows(&key));
     Ok(if hidden { AuditEvent { body: None, redacted: true, ..event } } else { event })
 }
 

@@ -62,6 +62,7 @@ impl Stage {
             clock: Clock::fixed(now),
             meter: Arc::new(Meter::default()),
             together: Arc::default(),
+            denials: Arc::default(),
             journal: None,
         };
         let stage = Self { registry };

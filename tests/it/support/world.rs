@@ -78,6 +78,7 @@ impl World {
             clock: clock.clone(),
             meter: Arc::new(Meter::default()),
             together: Arc::default(),
+            denials: Arc::default(),
             journal: None,
         };
         let world = Self { registry, clock };
