@@ -21,7 +21,7 @@ pub const PEPPER: &str = "unit-pepper";
 pub const SIGNING_KEY: &str = "signing-key";
 /// Kills, revocations and the like, noted beside the database.
 pub const JOURNAL: &str = "registry.journal";
-/// Held while a registry is served, so that no restore goes on under it.
+/// Held while a registry is served, so that no restore goes on under it and no other server beside it.
 const LOCK: &str = "lock";
 /// The first admin's token.
 pub const ADMIN_TOKEN: &str = "admin-token";
@@ -120,16 +120,12 @@ impl Held {
     /// # Errors
     /// The file cannot be made or locked.
     pub fn alone(dir: &Path, name: &str) -> io::Result<Option<Self>> {
-        Self::of(dir, name, fs::File::try_lock)
-    }
-
-    fn of(dir: &Path, name: &str, lock: fn(&fs::File) -> Result<(), fs::TryLockError>) -> io::Result<Option<Self>> {
         let mut options = fs::OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(dir.join(name))?;
-        match lock(&file) {
+        match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(e)) => Err(e),
@@ -144,16 +140,33 @@ impl Drop for Held {
     }
 }
 
-/// Says that this process serves the directory. A directory that cannot be written or locked is not held.
+/// Says that this process serves the directory, and the SQLite file that it is told to use instead of the directory's own: a kill
+/// on one server would not hold on another for seconds. What cannot be written or locked is not held.
 ///
 /// # Errors
-/// It is being put back.
-pub fn serving(dir: &Path) -> Result<Option<Held>, Failure> {
-    match Held::of(dir, LOCK, fs::File::try_lock_shared) {
-        Ok(None) => Err(Failure::failed(format!("{} is being put back", dir.display()))),
+/// Another process serves it, or puts it back.
+pub fn serving(dir: &Path, database: Option<&str>) -> Result<Vec<Held>, Failure> {
+    let hold = |dir: &Path, name: &str, what: &Path| match Held::alone(dir, name) {
+        Ok(None) => Err(Failure::failed(format!("{} is being served, or put back by another process", what.display()))
+            .hint("one server per database: end the other one first; `countersign backup` works beside it")),
         Ok(held) => Ok(held),
         Err(_) => Ok(None),
+    };
+    let mut held: Vec<Held> = hold(dir, LOCK, dir)?.into_iter().collect();
+    if let Some(file) = database.and_then(|url| url.strip_prefix("sqlite:")) {
+        let file = Path::new(file.strip_prefix("//").unwrap_or(file));
+        let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        if let (Some(folder), Some(name)) = (file.parent(), file.file_name()) {
+            // The directory's own file, named again, is held already.
+            let own = fs::canonicalize(dir.join(DATABASE)).is_ok_and(|own| own == file);
+            // The name of the lock of a directory, so that its own server holds the same.
+            let lock = if name == DATABASE { LOCK.to_owned() } else { format!("{}.{LOCK}", name.to_string_lossy()) };
+            if !own {
+                held.extend(hold(folder, &lock, &file)?);
+            }
+        }
     }
+    Ok(held)
 }
 
 /// Holds a directory for this process alone.
@@ -205,19 +218,35 @@ fn read_secret(path: &Path, what: &str, flag: &str) -> Result<[u8; 32], Failure>
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, LOCK, alone, serving};
+    use super::{DATABASE, Held, LOCK, alone, serving};
+
+    #[test]
+    fn a_database_is_served_once_from_whichever_directory() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in [DATABASE, "else.db"] {
+            let file = one.path().join(name);
+            std::fs::write(&file, "").unwrap();
+            let named = format!("sqlite:{}", file.display());
+            let served = serving(one.path(), Some(&named)).unwrap();
+            assert!(serving(other.path(), Some(&named)).is_err(), "{name} is served from its own directory");
+            drop(served);
+            assert_eq!(serving(other.path(), Some(&named)).unwrap().len(), 2, "{name}");
+        }
+        serving(other.path(), Some("postgres://localhost/registry")).unwrap();
+    }
 
     #[test]
     fn a_lock_ends_with_its_holder_whoever_else_has_the_file_open() {
         let dir = tempfile::tempdir().unwrap();
         let held = alone(dir.path()).unwrap();
         assert!(Held::alone(dir.path(), LOCK).unwrap().is_none());
-        assert!(serving(dir.path()).is_err());
+        assert!(serving(dir.path(), None).is_err());
         let copy = held.0.try_clone().unwrap();
         drop(held);
-        let served = serving(dir.path()).unwrap().unwrap();
+        let served = serving(dir.path(), None).unwrap();
+        assert_eq!(served.len(), 1);
         assert!(alone(dir.path()).is_err(), "what is served cannot be held");
-        assert!(serving(dir.path()).unwrap().is_some(), "several may serve");
+        assert!(serving(dir.path(), None).is_err(), "nor served by another");
         drop((served, copy));
         alone(dir.path()).unwrap();
     }

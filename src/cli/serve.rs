@@ -9,7 +9,7 @@ use crate::rules::net::Range;
 use crate::server::cors::Origin;
 use crate::server::limits::{Limits, PER_SECOND};
 use crate::server::{self, Listening, Outside};
-use crate::storage::Journal;
+use crate::storage::{Journal, ServedMark};
 use crate::workflow::Registry;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -91,8 +91,9 @@ pub async fn start(dir: &Path, database: Option<&str>, listen: SocketAddr, stop:
 async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Failure> {
     let (dir, listen) = (&args.dir, args.listen);
     let tls = args.tls.read()?;
-    let lock = directory::serving(dir)?;
+    let lock = directory::serving(dir, args.database.as_deref())?;
     let registry = directory::open_registry(dir, args.database.as_deref(), args.pepper_file.as_deref()).await?;
+    let mark = mark_served(&registry).await;
     let registry = remember(registry, &args.journal.clone().unwrap_or_else(|| dir.join(JOURNAL))).await;
     compare_policy(dir, &registry);
     let outside = outside(args, &registry)?;
@@ -106,10 +107,29 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let task = tokio::spawn(async move {
         server::serve_with(Arc::new(registry), outside, limits, listening, stop).await;
         db.close().await;
-        drop(lock);
+        drop((lock, mark));
         Ok(())
     });
     Ok(Running { address, secure, task })
+}
+
+/// Marks a PostgreSQL database as served, for as long as the connection lives. That another server has the mark is a warning and no
+/// more: it may be one whose machine is gone and whose connection nobody has ended yet, and its successor must be able to kill.
+async fn mark_served(registry: &Registry) -> Option<ServedMark> {
+    match registry.db.mark_served().await {
+        Ok(Some(mark)) => Some(mark),
+        Ok(None) => {
+            tracing::warn!(
+                "another server serves this database, or did a moment ago: one server per database; a kill on one holds on the other \
+                 only seconds later"
+            );
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the database cannot be marked as served");
+            None
+        }
+    }
 }
 
 /// Takes the journal up. A database that is older than it was put back by somebody's hand: what it forgot is done again at once, and

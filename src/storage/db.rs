@@ -124,6 +124,12 @@ pub enum Conn<'c> {
     Pg(&'c mut PgConnection),
 }
 
+/// Says that a database is served, as long as its connection lives.
+#[derive(Debug)]
+pub struct ServedMark {
+    _holds: Option<PgConnection>,
+}
+
 impl Db {
     /// Opens `sqlite:PATH` (made with mode 0600 where missing) or `postgres://…`. Does not migrate.
     ///
@@ -247,6 +253,20 @@ impl Db {
             Err(sqlx::Error::Database(_)) => Ok(false),
             Err(other) => Err(other.into()),
         }
+    }
+
+    /// Marks the database as served by this process until the mark is dropped; none while another process has it. A SQLite file has
+    /// no such mark: its directory is locked instead.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn mark_served(&self) -> Result<Option<ServedMark>, StorageError> {
+        // "served", in the space of this program's own numbers in this database.
+        const SQL: &str = "SELECT pg_try_advisory_lock(127013093073252)";
+        let Self::Pg(pool) = self else { return Ok(Some(ServedMark { _holds: None })) };
+        let mut holds = pool.acquire().await?.detach();
+        let (free,): (bool,) = sqlx::query_as(SQL).fetch_one(&mut holds).await?;
+        Ok(free.then_some(ServedMark { _holds: Some(holds) }))
     }
 
     /// Begins a write transaction. Its first statement must be [`Conn::audit_head_lock`].

@@ -41,7 +41,7 @@ mod webhooks;
 
 pub use approvals::Vote;
 pub use audit::{AuditFilter, Direction};
-pub use db::{Conn, Db, Engine, Tx};
+pub use db::{Conn, Db, Engine, ServedMark, Tx};
 pub use error::StorageError;
 pub use fragments::FragmentPin;
 pub use ground::{Ground, Sought};

@@ -175,3 +175,14 @@ fn migrate_says_that_there_is_nothing_to_do() {
     let output = run(&["migrate", &dir]);
     assert!(output.status.success() && said(&output).contains("up to date"), "{}", said(&output));
 }
+
+#[test]
+fn a_directory_is_served_by_one_process_and_copied_beside_it() {
+    let p = crate::support::program::Program::start();
+    p.serve_again(&[]).fails(1, "is being served");
+    let file = format!("sqlite:{}", p.dir().join("registry.db").display());
+    p.serve_again(&["--database", &file]).fails(1, "is being served");
+    let copy = p.home.path().join("copy");
+    p.run("nobody", ["backup".as_ref(), p.dir().as_os_str(), copy.as_os_str()]).good();
+    p.words("carol", "keys").good();
+}
