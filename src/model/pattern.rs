@@ -39,7 +39,9 @@ impl FromStr for KeyPattern {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let wrong = || IdError {
             what: "pattern",
-            problem: format!("{text:?} is none: it is a key, or segments and then `.*` (one more) or `.**` (any number), or `**`"),
+            problem: format!(
+                "{text:?} is none: it is a key, or segments and then `.*` (one more) or `.**` (any number), or `**`"
+            ),
         };
         if text == "**" {
             return Ok(Self::All);
@@ -184,8 +186,29 @@ mod tests {
     fn what_is_no_pattern_is_refused_and_never_means_more() {
         let long = format!("{}.**", "a".repeat(300));
         for text in [
-            "", "*", "support", "**.k2", "*.k2", "a.**.b", "a.*.b", "a.b*", "a.**.**", "a.*.**", "***", "a.***", ".**", "a..**",
-            "a.b.", "A.**", " a.**", "a.** ", "a.\u{430}.**", "a,b.*", "%.**", "a.\0.**", &long,
+            "",
+            "*",
+            "support",
+            "**.k2",
+            "*.k2",
+            "a.**.b",
+            "a.*.b",
+            "a.b*",
+            "a.**.**",
+            "a.*.**",
+            "***",
+            "a.***",
+            ".**",
+            "a..**",
+            "a.b.",
+            "A.**",
+            " a.**",
+            "a.** ",
+            "a.\u{430}.**",
+            "a,b.*",
+            "%.**",
+            "a.\0.**",
+            &long,
         ] {
             assert!(text.parse::<KeyPattern>().is_err(), "{text:?}");
             assert_eq!(text.parse::<KeyNames>().is_err(), text.contains('*'), "{text:?}");

@@ -1,10 +1,11 @@
 //! Reads a whole snapshot from the database, in one read transaction: one consistent state.
 
+use super::doubts::Doubts;
 use super::{HeldToken, KeyState, Keys, Pepper, Servable, Snapshot};
 use crate::model::{ConfigKey, Digest, Environment, EnvironmentPointer, KeyId};
 use crate::rules::policy;
 use crate::storage::{Conn, Db, ServableRow, StorageError};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Tokens read at once.
@@ -33,11 +34,39 @@ pub async fn load(db: &Db, pepper: Pepper) -> Result<Snapshot, StorageError> {
     snapshot.tokens = tokens(&mut conn).await?;
     let sights = conn.sight_all().await?.into_iter();
     snapshot.sights = sights.map(|sight| (sight.actor.clone(), Arc::new(sight))).collect();
-    let contents = contents(&mut conn).await?;
-    let (keys, pointers) = (conn.key_all().await?, conn.pointer_all().await?);
+    let mut doubts = Doubts::default();
+    let mut contents = contents(&mut conn, &mut doubts).await?;
+    let (keys, rows) = (conn.key_all().await?, conn.pointer_all().await?);
+    let pointers = doubts.pointers(rows, conn.move_last_all().await?);
+    if !doubts.0.is_empty() {
+        add_missing(&mut conn, &pointers, &mut contents).await?;
+    }
     let distrusted = conn.applied_distrusted_all().await?;
     snapshot.keys = keyed(keys, pointers, contents, distrusted);
+    snapshot.doubts = doubts.0.len();
+    for what in &doubts.0 {
+        tracing::error!("ALARM: the database was changed by another hand: {what}");
+    }
     Ok(snapshot)
+}
+
+/// Adds the contents that only the audit trail names, as far as they are what their digests say.
+async fn add_missing(
+    conn: &mut Conn<'_>,
+    pointers: &[EnvironmentPointer],
+    contents: &mut Vec<Servable>,
+) -> Result<(), StorageError> {
+    let named = pointers.iter().flat_map(|pointer| std::iter::once(pointer.digest).chain(pointer.baseline_digest));
+    let held: HashSet<Digest> = contents.iter().map(|content| content.digest).collect();
+    let missing: BTreeSet<Digest> = named.filter(|digest| !held.contains(digest)).collect();
+    for digest in missing {
+        // What was found not to hold is told of already.
+        let mut told = Doubts::default();
+        let Some(row) = conn.servable_get(&digest).await?.filter(|row| told.holds(row)) else { continue };
+        let fragments = conn.version_fragment_list(&digest).await?.into_iter().map(|f| (f.name, f.body)).collect();
+        contents.extend(Some(Servable { fragments, ..read(row)? }).filter(|content| told.whole(content)));
+    }
+    Ok(())
 }
 
 async fn tokens(conn: &mut Conn<'_>) -> Result<imbl::HashMap<String, Arc<HeldToken>>, StorageError> {
@@ -54,18 +83,23 @@ async fn tokens(conn: &mut Conn<'_>) -> Result<imbl::HashMap<String, Arc<HeldTok
     }
 }
 
-async fn contents(conn: &mut Conn<'_>) -> Result<Vec<Servable>, StorageError> {
+/// The contents that may serve, but for those that are not what their digests say.
+async fn contents(conn: &mut Conn<'_>, doubts: &mut Doubts) -> Result<Vec<Servable>, StorageError> {
     let mut fragments: HashMap<Digest, BTreeMap<String, String>> = HashMap::new();
     for (version, name, body) in conn.servable_fragments().await? {
-        let body = String::from_utf8(body).map_err(|_| StorageError::Corrupt(format!("fragment {name} of {version}")))?;
-        fragments.entry(version).or_default().insert(name, body);
+        // What is no text has no digest.
+        if let Ok(body) = String::from_utf8(body) {
+            fragments.entry(version).or_default().insert(name, body);
+        }
     }
-    let rows = conn.servable_all().await?;
-    let servable = rows.into_iter().map(|row| {
-        let fragments = fragments.remove(&row.digest).unwrap_or_default();
-        Ok(Servable { fragments, ..read(row)? })
-    });
-    servable.collect()
+    let mut held = Vec::new();
+    for row in conn.servable_all().await? {
+        if doubts.holds(&row) {
+            let fragments = fragments.remove(&row.digest).unwrap_or_default();
+            held.extend(Some(Servable { fragments, ..read(row)? }).filter(|content| doubts.whole(content)));
+        }
+    }
+    Ok(held)
 }
 
 /// A content without the bodies of the fragments that it pins.

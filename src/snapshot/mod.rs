@@ -5,6 +5,7 @@
 
 mod cell;
 mod change;
+mod doubts;
 mod kept;
 mod keys;
 mod load;
@@ -104,6 +105,7 @@ pub struct Snapshot {
     pub(crate) genesis: Option<Digest>,
     pub(crate) name: Arc<str>,
     pub(crate) read_only: Option<Arc<str>>,
+    pub(crate) doubts: usize,
 }
 
 impl Snapshot {
@@ -122,7 +124,13 @@ impl Snapshot {
             genesis: None,
             name: "countersign".into(),
             read_only: None,
+            doubts: 0,
         }
+    }
+    /// How many pointers and contents of the database were not what the audit trail and their digests say when it was loaded; they
+    /// do not serve. The log names them.
+    pub fn doubts(&self) -> usize {
+        self.doubts
     }
     /// What an issuer said of a person's groups last.
     pub fn sight(&self, actor: &Actor) -> Option<&Arc<OidcSight>> {

@@ -21,7 +21,26 @@ macro_rules! moves {
 const AFTER: &str = moves!("p.applied_seq > $3 ORDER BY p.applied_seq LIMIT $4");
 const AS_OF: &str = moves!("p.applied_seq <= $3 ORDER BY p.applied_seq DESC LIMIT $4");
 
-pub(super) const ALL: &[&str] = &[AFTER, AS_OF];
+/// The newest change of every pointer: one walk over the index of applied changes, then one row each.
+const LAST_ALL: &str = "SELECT q.key_id, q.environment, e.detail AS event_detail FROM \
+    (SELECT p.key_id, p.environment, MAX(p.applied_seq) AS seq FROM promotion p \
+     WHERE p.applied_seq IS NOT NULL AND p.environment <> '@safe-default' GROUP BY p.key_id, p.environment) q \
+    LEFT JOIN audit_event e ON e.seq = q.seq";
+
+pub(super) const ALL: &[&str] = &[AFTER, AS_OF, LAST_ALL];
+
+/// A pointer, and the state in which its newest event left it; none where that does not read.
+pub type Left = ((KeyId, Environment), Option<EnvironmentPointer>);
+
+struct LeftRow(Left);
+
+decode!(LeftRow, r => {
+    let detail: Option<Vec<u8>> = r.try_get("event_detail")?;
+    let told = detail.and_then(|detail| serde_json::from_slice::<Told>(&detail).ok());
+    let place: (KeyId, Environment) = (r.try_get("key_id")?, r.try_get("environment")?);
+    let after = told.and_then(|told| told.pointer).filter(|after| (&after.key_id, &after.environment) == (&place.0, &place.1));
+    Ok(Self((place, after)))
+});
 
 /// One applied change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +136,12 @@ impl Conn<'_> {
         most: u32,
     ) -> Result<Vec<MoveRow>, StorageError> {
         rows!(self, AFTER, key, environment, i64::try_from(seq).unwrap_or(i64::MAX), limit(most))
+    }
+
+    /// Every pointer that was ever moved, as its newest event left it.
+    pub async fn move_last_all(&mut self) -> Result<Vec<Left>, StorageError> {
+        let rows: Vec<LeftRow> = rows!(self, LAST_ALL)?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
     /// The newest applied change of a pointer (or of `@safe-default`) up to a number, that one included.

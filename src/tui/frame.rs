@@ -181,6 +181,10 @@ fn right_of_identity(look: &Look) -> Vec<(String, Role)> {
     if look.session.world.as_ref().is_some_and(|world| world.policy_file.is_some()) {
         right.push(("POLICY FILE DIFFERS".to_owned(), Role::Danger));
     }
+    match look.session.world.as_ref().map_or(0, |world| world.doubts) {
+        0 => {}
+        n => right.push((format!("DATABASE CHANGED BY HAND: {n} NOT SERVED"), Role::Danger)),
+    }
     if look.session.read_only {
         right.push(("READ-ONLY".to_owned(), Role::Warning));
     }

@@ -41,6 +41,10 @@ pub struct World {
     /// back from an older state and is not released yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<String>,
+    /// How many pointers and contents of the database are not what the audit trail and their digests say: an alarm. They do not
+    /// serve; the server's log names them.
+    #[serde(default)]
+    pub doubts: u64,
 }
 
 /// GET /v1/policy without a key.

@@ -52,6 +52,15 @@ impl Registry {
         let loaded = snapshot::load(&db, pepper).await?.at(clock.now());
         let wake = watch::Sender::new(loaded.head().seq);
         let snapshot = Arc::new(SnapshotCell::new(loaded, clock.now()));
-        Ok(Self { db, snapshot, wake, clock, meter: Arc::new(Meter::default()), together: Arc::default(), denials: Arc::default(), journal: None })
+        Ok(Self {
+            db,
+            snapshot,
+            wake,
+            clock,
+            meter: Arc::new(Meter::default()),
+            together: Arc::default(),
+            denials: Arc::default(),
+            journal: None,
+        })
     }
 }

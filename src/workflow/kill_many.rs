@@ -32,11 +32,14 @@ pub async fn kill_many(
     for name in names {
         let done = match name.parse::<KeyId>() {
             Ok(key) => {
-                let one = Kill { reason: body.reason, note: body.note.clone(), issued_at: None, seen_revision: None, dry_run: false };
+                let one =
+                    Kill { reason: body.reason, note: body.note.clone(), issued_at: None, seen_revision: None, dry_run: false };
                 let verb = KillPointer { key, environment: body.environment.clone(), body: one };
                 registry.run(caller, None, verb).await.map(|done| done.answer)
             }
-            Err(why) => Err(Refusal::invalid("/keys", why.to_string()).hint("the others were not held up by it; send this one again")),
+            Err(why) => {
+                Err(Refusal::invalid("/keys", why.to_string()).hint("the others were not held up by it; send this one again"))
+            }
         };
         let (moved, problem) = match done {
             Ok(moved) => (Some(moved), None),

@@ -76,6 +76,50 @@ fn one_byte_anywhere_in_an_event_breaks_the_chain_there() {
     }
 }
 
+#[test]
+fn what_was_changed_in_the_database_by_hand_does_not_serve_and_is_an_alarm() {
+    let mut p = Program::start();
+    let [changed, _, moved] =
+        ["support.k1", "support.k2", "support.k3"].map(|key| p.served_in_dev(key, &format!("text of {key}")));
+    p.words("carol", "kill support.k2 --env dev --reason safety --yes").good();
+    assert!(ready(&p).contains("\"alarms\":[]"), "{}", ready(&p));
+    p.stop();
+    sql(
+        &p,
+        &[
+            "PRAGMA foreign_keys = OFF",
+            "UPDATE version SET content = CAST(replace(CAST(content AS TEXT), 'text of support.k1', 'EVIL') AS BLOB)",
+            "UPDATE environment_pointer SET killed = 0 WHERE key_id = 'support.k2'",
+            &format!("UPDATE environment_pointer SET digest = '{changed}' WHERE key_id = 'support.k3'"),
+        ],
+    );
+    p.restart();
+    let gets = |key: &str| -> Value {
+        let said = p.words("dee", &format!("resolve {key} --env dev --unit u1 --output json"));
+        serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{} {}", said.out, said.err))
+    };
+    let text = gets("support.k1");
+    assert_eq!((&text["digest"], &text["content"]), (&Value::Null, &Value::Null), "what is not its digest does not serve");
+    let killed = gets("support.k2");
+    assert_eq!((&killed["killed"], &killed["reason"]), (&Value::Bool(true), &Value::from("killed_no_default")));
+    let kept = gets("support.k3");
+    assert_eq!((kept["digest"].as_str(), kept["content"]["body"].as_str()), (Some(&*moved), Some("text of support.k3")));
+    assert!(ready(&p).contains("\"alarms\":[\"integrity\"]"), "{}", ready(&p));
+    p.words("carol", "kill support.k1 --env dev --reason safety --yes").good();
+    p.words("carol", "kill support.k2 --env dev --reason safety --yes").good();
+    assert_eq!((&gets("support.k1")["killed"], &gets("support.k2")["killed"]), (&Value::Bool(true), &Value::Bool(true)));
+}
+
+/// What the server says of itself.
+fn ready(p: &Program) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(p.server.trim_start_matches("http://")).unwrap();
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: registry\r\nConnection: close\r\n\r\n").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
 fn database(p: &Program) -> std::path::PathBuf {
     p.dir().join("registry.db")
 }

@@ -10,8 +10,8 @@ use countersign::model::{
 use countersign::rules::canonical;
 use countersign::rules::chain;
 use countersign::storage::{
-    AuditFilter, Db, Direction, Engine, IdempotencyScope, KeyFilter, PointerFilter, PolicyRow, PromotionFilter,
-    StorageError, StoredAnswer,
+    AuditFilter, Db, Direction, Engine, IdempotencyScope, KeyFilter, PointerFilter, PolicyRow, PromotionFilter, StorageError,
+    StoredAnswer,
 };
 
 const KEY: &str = "support.refund.system";

@@ -19,8 +19,10 @@ pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
     let head = registry.snapshot.get().head();
     match registry.snapshot.freshness(registry.clock.now()) {
         Freshness::Fresh => {
-            let alarms = registry.snapshot.foreign_policy_file().map(|_| "policy_file");
-            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": Vec::from_iter(alarms) })))
+            let policy_file = registry.snapshot.foreign_policy_file().map(|_| "policy_file");
+            let integrity = (registry.snapshot.get().doubts() > 0).then_some("integrity");
+            let alarms: Vec<&str> = policy_file.into_iter().chain(integrity).collect();
+            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": alarms })))
         }
         Freshness::Stale => {
             Err(Rejection(Refusal::new(Code::Unavailable, "the database has been away for longer than the budget")))

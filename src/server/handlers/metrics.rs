@@ -98,6 +98,8 @@ fn state(text: &mut Text, app: &App, outbox: Option<[i64; 2]>) {
     text.gauge("countersign_read_only", "Whether the registry was put back and is not released yet.", u8::from(shut));
     let foreign = registry.snapshot.foreign_policy_file().is_some();
     text.gauge("countersign_policy_file_differs", "Whether the server's policy file is not in force.", u8::from(foreign));
+    let doubts = "Pointers and contents that do not serve, since they are not what the audit trail and their digests say.";
+    text.gauge("countersign_integrity_doubts", doubts, snapshot.doubts());
     if let Some(counts) = outbox {
         text.family("countersign_outbox_notices", "gauge", "Notices that receivers have not taken.");
         for (state, count) in ["due", "parked"].iter().zip(counts) {

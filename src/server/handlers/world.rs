@@ -31,6 +31,7 @@ pub async fn environments(State(registry): State<Arc<Registry>>, _caller: Caller
         groups: policy.groups.keys().cloned().collect(),
         policy_file: registry.snapshot.foreign_policy_file(),
         read_only: snapshot.read_only().map(str::to_owned),
+        doubts: snapshot.doubts() as u64,
     }))
 }
 

@@ -203,6 +203,7 @@ impl Bench {
             groups: Vec::new(),
             policy_file: None,
             read_only: None,
+            doubts: 0,
         };
         let me = Me {
             actor: Actor::person("ana"),

@@ -211,6 +211,7 @@ fn world() -> World {
         groups: vec!["support-ai".into()],
         policy_file: None,
         read_only: None,
+        doubts: 0,
     }
 }
 

@@ -374,6 +374,17 @@ fn a_policy_file_that_is_not_in_force_is_told_on_every_screen() {
     }
 }
 
+#[test]
+fn a_database_that_was_changed_by_hand_is_told_on_every_screen() {
+    let mut bench = Bench::full();
+    assert!(!bench.text().contains("CHANGED BY HAND"));
+    bench.state.session.world.as_mut().unwrap().doubts = 2;
+    for room in ["1", "3", "5"] {
+        bench.keys(room);
+        assert!(bench.text().contains("DATABASE CHANGED BY HAND: 2"), "{}", bench.text());
+    }
+}
+
 /// The terminal learns that the registry was put back from an older state, and that it was released.
 fn held_back(bench: &mut Bench, why: Option<&str>) {
     let (Some(me), Some(mut world)) = (bench.state.session.me.clone(), bench.state.session.world.clone()) else { return };
