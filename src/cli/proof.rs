@@ -8,6 +8,7 @@ use crate::client::{Download, Pin, accept};
 use crate::model::{AuditEvent, ChainHead, Environment, Timestamp};
 use crate::rules::chain::{self, Break, EMPTY};
 use crate::rules::checkpoint::Checkpoint;
+use crate::rules::hidden::is_blank;
 use crate::rules::note::PublicKey;
 use crate::wire::world::{AskReport, ExportAudit};
 use std::collections::BTreeMap;
@@ -121,7 +122,7 @@ pub struct AcceptHead {
 
 impl AcceptHead {
     pub async fn run(self, context: &Context) -> Done {
-        if self.rationale.trim().is_empty() {
+        if is_blank(&self.rationale) {
             return Err(Failure::usage("--rationale is blank").hint("say who put the database back, and why"));
         }
         let (client, pins) = (context.client()?, context.pins());

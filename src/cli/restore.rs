@@ -6,6 +6,7 @@ use super::directory::{self, DATABASE, JOURNAL, PEPPER, POLICY, SIGNING_KEY};
 use super::exit::{Done, Failure};
 use super::output::note;
 use crate::config;
+use crate::rules::hidden::is_blank;
 use crate::storage::{Db, Journal, read_journal};
 use crate::workflow::{ReleaseRegistry, Settled, inspect, restore::operator};
 use std::fs;
@@ -188,7 +189,7 @@ async fn settle(args: &Restore) -> Result<Settled, Failure> {
     let registry = registry.with_journal(Journal::open(&args.dir.join(JOURNAL))?);
     let failed = |why| Failure::failed(format!("failed to read the journal: {why}"));
     let forgotten = registry.forgotten().await.map_err(failed)?;
-    let rationale = if args.rationale.trim().is_empty() { "put back by an operator" } else { &args.rationale };
+    let rationale = if is_blank(&args.rationale) { "put back by an operator" } else { &args.rationale };
     let settled = registry.settle(&forgotten, rationale).await;
     registry.catch_journal_up().await.map_err(failed)?;
     registry.db.close().await;

@@ -3,6 +3,7 @@
 //! A cell whose first visible character could begin a formula gets an apostrophe before it, as OWASP asks ("CSV injection"), so
 //! that a rationale runs nothing on the auditor's machine.
 
+use super::hidden::is_blank;
 use crate::model::{Approval, AuditEvent, Digest, EnvironmentPointer, GateVerdict, Promotion, Timestamp, Verdict, Version};
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ pub fn row(change: &Change<'_>) -> String {
         None => (String::new(), String::new()),
     };
     let rationale = event.body.as_ref().and_then(|body| body.detail.get("rationale")).and_then(serde_json::Value::as_str);
-    let rationale = rationale.filter(|said| !said.trim().is_empty()).unwrap_or(&promotion.rationale);
+    let rationale = rationale.filter(|said| !is_blank(said)).unwrap_or(&promotion.rationale);
     line([
         event.seq.to_string(),
         event.at.to_string(),

@@ -3,6 +3,7 @@
 use super::keymap::{Key, KeyCode, Press};
 use super::look::Look;
 use super::theme::Role;
+use crate::rules::hidden::is_blank;
 use crate::rules::hidden::{Ink, Piece, spans, visible};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -56,7 +57,7 @@ impl Field {
 
     /// Whether nothing but blanks was typed.
     pub(crate) fn is_blank(&self) -> bool {
-        self.area.lines().iter().all(|line| line.trim().is_empty())
+        self.area.lines().iter().all(|line| is_blank(line))
     }
 
     /// Takes a key: whether it meant something to the field (all characters and editing keys do; enter in a field of one

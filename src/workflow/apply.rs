@@ -8,6 +8,7 @@ use crate::model::{
     Act, Action, Code, ConfigKey, Environment, Policy, Promotion, PromotionState, ReadinessStatus, Refusal, Subject, Version,
 };
 use crate::rules::access::{self, Caller, Need};
+use crate::rules::hidden::is_blank;
 use crate::rules::readiness::Door;
 use crate::snapshot::Change;
 use crate::wire::promotions::{DryRun, Moved, Rationale};
@@ -48,7 +49,7 @@ impl Verb for ApplyPromotion {
             let pointer = pointer_after(&facts, &row);
             return Ok(Outcome::unchanged(Applied::DryRun(Box::new(DryRun { promotion: row, readiness, pointer }))));
         }
-        let rationale = if self.body.rationale.trim().is_empty() { row.rationale.clone() } else { self.body.rationale.clone() };
+        let rationale = if is_blank(&self.body.rationale) { row.rationale.clone() } else { self.body.rationale.clone() };
         let Outcome { answer, created, event, changes } = take_effect(work, facts, row, &rationale).await?;
         Ok(Outcome { answer: Applied::Moved(Box::new(answer)), created, event, changes })
     }

@@ -4,6 +4,7 @@ use super::moving::{self, AtOnce, Move, Place};
 use super::work::{Outcome, Verb, Work, no_nul};
 use crate::model::{Act, Action, Code, Environment, KeyId, Promotion, Refusal, Subject};
 use crate::rules::access::Need;
+use crate::rules::hidden::is_blank;
 use crate::rules::{promotion, rollout};
 use crate::wire::pointers as wire;
 use crate::wire::promotions::Moved;
@@ -36,7 +37,7 @@ impl Verb for HoldPointer {
         if !rollout::runs(&place.pointer) {
             return Err(Refusal::new(Code::WrongState, "no rollout runs there: there is nothing to hold").current(&place.pointer));
         }
-        let rationale = if self.body.rationale.trim().is_empty() { "held" } else { self.body.rationale.as_str() };
+        let rationale = if is_blank(&self.body.rationale) { "held" } else { self.body.rationale.as_str() };
         hold(work, &place, true, rationale, self.body.dry_run).await
     }
 

@@ -4,6 +4,7 @@ use super::moving::{self, AtOnce, Move, Place};
 use super::work::{Outcome, Verb, Work, no_nul};
 use crate::model::{Act, Action, ActorKind, Code, ConfigKey, Environment, KeyId, Promotion, Refusal, Subject};
 use crate::rules::access::{Need, sees};
+use crate::rules::hidden::is_blank;
 use crate::rules::promotion::{self, NOTE_SECONDS};
 use crate::storage::StorageError;
 use crate::wire::pointers as wire;
@@ -39,7 +40,7 @@ impl Verb for KillPointer {
         let mut row = moving::row(work, &place, &done, &after);
         row.reason = Some(self.body.reason);
         row.review_owed = true;
-        row.note_due_at = note.trim().is_empty().then(|| work.at.plus_seconds(NOTE_SECONDS));
+        row.note_due_at = is_blank(&note).then(|| work.at.plus_seconds(NOTE_SECONDS));
         if self.body.dry_run {
             return Ok(moving::would(row, after));
         }
@@ -88,10 +89,19 @@ impl KillPointer {
             Err(other) => return Err(other.into()),
         };
         match promotion::outdated_kill(revived, self.body.issued_at, self.body.seen_revision) {
-            Some(revive) => Err(Refusal::new(Code::PointerMoved, "it was revived after this kill was decided")
+            Some(revive) => Err(Refusal::new(Code::PointerMoved, self.why_late(&revive))
                 .hint("look at what serves now, and kill again if it must stop")
                 .current(&revive)),
             None => Ok(()),
+        }
+    }
+
+    /// Why it came too late, by what it was decided on: a revision that was seen, or the moment.
+    fn why_late(&self, revive: &Promotion) -> String {
+        match (self.body.seen_revision, revive.applied_at) {
+            (Some(seen), _) => format!("it was revived since revision {seen}, which this kill was decided on"),
+            (None, Some(at)) => format!("it was revived at {at}, after this kill was decided"),
+            (None, None) => "it was revived after this kill was decided".to_owned(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::apply::promotion;
 use super::open_promotion::{detail, prepare};
 use super::work::{Outcome, Verb, Work, no_nul};
 use crate::model::{Act, Action, Code, Promotion, PromotionState, ReadinessKind, Refusal, Subject};
+use crate::rules::hidden::is_blank;
 use crate::wire::promotions::{OpenPromotion, Rationale};
 use serde_json::json;
 use uuid::Uuid;
@@ -61,7 +62,7 @@ impl RenewPromotion {
     /// The old wish, to be judged on what is true now.
     async fn wish(&self, work: &mut Work<'_>, old: &Promotion) -> Result<OpenPromotion, Refusal> {
         let Some(to_digest) = old.to_digest else { return Err(Refusal::not_found()) };
-        let rationale = if self.body.rationale.trim().is_empty() { &old.rationale } else { &self.body.rationale };
+        let rationale = if is_blank(&self.body.rationale) { &old.rationale } else { &self.body.rationale };
         let revive = old.act == Act::Revive;
         // A rollout that the old one named is still named by its renewal, as long as it runs.
         let running = match old.supersedes {

@@ -5,6 +5,7 @@ use crate::model::{
     Action, Actor, ActorKind, Code, ConfigKey, Digest, Environment, KeyId, Policy, Refusal, Subject, Timestamp, Version,
 };
 use crate::rules::access::{self, Caller, Need};
+use crate::rules::hidden::is_blank;
 use crate::snapshot::{Change, Meter, Snapshot};
 use crate::storage::Conn;
 use serde::Serialize;
@@ -203,7 +204,7 @@ impl<'t> Work<'t> {
 /// # Errors
 /// `invalid` at `path`.
 pub fn not_blank(path: &str, text: &str) -> Result<(), Refusal> {
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return Err(Refusal::invalid(path, "is blank").hint("say why, for those who read it later"));
     }
     no_nul(path, text)
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn blank_reasons_are_refused_with_their_place() {
-        for blank in ["", " ", "\n\t ", "\u{a0}\u{2003}"] {
+        for blank in ["", " ", "\n\t ", "\u{a0}\u{2003}", "\u{200b}\u{2060}\u{feff}"] {
             let refusal = not_blank("/rationale", blank).unwrap_err();
             assert_eq!((refusal.code, refusal.path.as_deref()), (Code::Invalid, Some("/rationale")), "{blank:?}");
         }

@@ -562,7 +562,9 @@ fn a_kill_that_was_sent_before_a_revive_is_refused() {
         world.later(5);
         world.apply(row.promotion_id).await.unwrap();
         assert_eq!(late(Some(decided), None).await.unwrap_err().code, Code::PointerMoved);
-        assert_eq!(late(None, Some(1)).await.unwrap_err().code, Code::PointerMoved);
+        let refusal = late(Some(world.now()), Some(1)).await.unwrap_err();
+        assert_eq!(refusal.code, Code::PointerMoved);
+        assert!(refusal.detail.contains("since revision 1, which this kill was decided on"), "{}", refusal.detail);
         assert!(!world.pointer("dev").await.unwrap().killed);
         late(Some(decided), Some(3)).await.unwrap();
         assert!(world.pointer("dev").await.unwrap().killed);

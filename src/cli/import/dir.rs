@@ -5,6 +5,7 @@ use super::names;
 use crate::cli::context::Context;
 use crate::cli::exit::{Done, Failure};
 use crate::model::Timestamp;
+use crate::rules::hidden::is_blank;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,7 @@ impl Dir {
                     continue;
                 }
             };
-            let rationale =
-                if self.rationale.trim().is_empty() { format!("imported from {path}") } else { self.rationale.clone() };
+            let rationale = if is_blank(&self.rationale) { format!("imported from {path}") } else { self.rationale.clone() };
             found.push(Found { path, key, author: author.clone(), at, rationale, text });
         }
         load(context, &self.target, found, skipped, faults).await

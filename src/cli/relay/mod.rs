@@ -13,6 +13,7 @@ use crate::client::{self, Client, ClientOptions, Pin, Pins, accept};
 use crate::clock::Clock;
 use crate::model::mirror::Mirror;
 use crate::model::{Digest, Timestamp};
+use crate::rules::hidden::is_blank;
 use crate::rules::note::PublicKey;
 use crate::server::cors::Origin;
 use crate::server::limits::Limits;
@@ -200,7 +201,7 @@ fn remember(client: &Client, pins: &Pins, mirror: &Mirror) -> Done {
 
 /// Takes the registry's present chain for the true one, and keeps why.
 async fn take_as_it_is(client: &Client, pins: &Pins, why: &str, now: Timestamp) -> Done {
-    if why.trim().is_empty() {
+    if is_blank(why) {
         return Err(Failure::usage("--accept-head is blank").hint("say why, for those who read it later"));
     }
     let change = accept::look(client, pins).await?;

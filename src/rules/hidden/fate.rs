@@ -48,6 +48,17 @@ pub(super) fn fates(text: &str) -> Vec<(usize, char, Fate)> {
     found
 }
 
+/// Whether a character leaves its place empty wherever it stands: white space, control, default-ignorable, a blank letter.
+pub(super) fn has_no_shape(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1345f}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn ascii(c: char, next: Option<char>) -> Fate {
     match c {
         ' '..='~' => Fate::Plain,

@@ -74,6 +74,11 @@ pub fn decode(shown: &Shown) -> String {
     text
 }
 
+/// Whether nobody would see anything of a text: blanks, control characters, characters and letters without a shape.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(fate::has_no_shape)
+}
+
 /// `‹U+202E›`
 pub(crate) fn code_point(c: char) -> String {
     format!("‹U+{:04X}›", u32::from(c))
@@ -108,6 +113,19 @@ mod tests {
     fn tokens(text: &str) -> Vec<String> {
         let of = |ink| move |p: &&Piece| p.ink() == ink;
         visible(text).pieces().iter().filter(of(Ink::Token)).map(|p| p.text().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_seen_is_blank() {
+        for text in ["", " \n\t", "\u{200b}", "\u{2060} \u{feff}", "\u{ad}\u{34f}\u{61c}", "\u{115f}\u{1160}\u{3164}\u{ffa0}"] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["\u{2800}\u{3000}\u{a0}", "\u{180e}\u{fe0f}\u{e0041}", "\u{202e}\u{2066}\u{7}", "\u{1d173}\u{fffa}"] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["x", "\u{200b}x", "\u{200f}\u{5d0}", "\u{1f600}\u{fe0f}", "\u{3042}", "\u{301}", "-"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
     }
 
     /// Reads plain output back: what proves that it is injective.

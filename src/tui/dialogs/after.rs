@@ -5,6 +5,7 @@ use super::spec::{Ask, Spec, one_line, promotion_rows};
 use super::words;
 use crate::model::{PromotionKind, PromotionState};
 use crate::rules::promotion::said;
+use crate::rules::hidden::is_blank;
 use crate::tui::effect::Call;
 use crate::tui::msg::DialogKind;
 use crate::wire::promotions::{PromotionView, Rationale};
@@ -69,7 +70,7 @@ fn kill_rows(ask: &Ask, view: &PromotionView) -> Vec<Row> {
     let promotion = &view.promotion;
     let at = promotion.applied_at.unwrap_or(promotion.at);
     let reason = promotion.reason.map_or("no reason", |reason| reason.as_str());
-    let note = if promotion.rationale.trim().is_empty() { "owed".to_owned() } else { one_line(&promotion.rationale) };
+    let note = if is_blank(&promotion.rationale) { "owed".to_owned() } else { one_line(&promotion.rationale) };
     vec![
         Row::named("who", &format!("{}, {}", words::who(&promotion.actor), words::age(at, ask.now))),
         Row::named("what", &format!("{} of {} for {reason}", promotion.act, ask.known.name(promotion.from_digest.as_ref()))),
