@@ -143,7 +143,7 @@ pub(super) fn promotion_rows(view: &PromotionView, known: &Known, now: Timestamp
     let mut rows = vec![
         Row::named("from", &format!("{from}{serving}")),
         Row::named("to", &to),
-        Row::named("plan", &format!("{}{outside}", words::plan(&promotion.plan))),
+        Row::named("plan", &format!("{}{outside}", words::steps(&promotion.plan))),
         Row::named("safe", &format!("after a kill everybody gets {}", known.name(promotion.safe_default_digest.as_ref()))),
         Row::Named(
             "why",

@@ -1,7 +1,8 @@
 //! How dialogs say numbers, versions and times.
 
-use crate::model::{Actor, BasisPoints, Plan, Timestamp, Version};
+use crate::model::{Actor, BasisPoints, Plan, PlanStep, Timestamp, Version};
 pub(super) use crate::tui::widgets::plural;
+use crate::tui::widgets::age::span;
 use crate::wire::pointers::Reach;
 
 /// `12 min`, `3 h`, `9 d`; what lies in the future is `now`.
@@ -34,6 +35,22 @@ pub(super) fn version(version: &Version, now: Timestamp) -> String {
 pub(super) fn plan(plan: &Plan) -> String {
     let shares: Vec<String> = plan.iter().map(|step| step.0.to_string()).collect();
     if shares.is_empty() { "100 %".into() } else { format!("{} %", shares.join(" → ")) }
+}
+
+/// `5 → 25 → 100 %, 30m each`, or `5 (30m) → 25 (2h) → 100 %`: what is approved are the waits too.
+pub(super) fn steps(plan: &Plan) -> String {
+    let waits: Vec<i64> = plan.iter().filter_map(|step| step.1).collect();
+    match waits.first() {
+        None => self::plan(plan),
+        Some(first) if waits.len() + 1 == plan.len() && waits.iter().all(|wait| wait == first) => {
+            let each = if waits.len() == 1 { "first" } else { "each" };
+            format!("{}, {} {each}", self::plan(plan), span(*first))
+        }
+        Some(_) => {
+            let step = |step: &PlanStep| step.1.map_or(step.0.to_string(), |wait| format!("{} ({})", step.0, span(wait)));
+            format!("{} %", plan.iter().map(step).collect::<Vec<_>>().join(" → "))
+        }
+    }
 }
 
 /// `41.2k`
@@ -78,6 +95,22 @@ mod tests {
         for (seconds, text) in [(-90, "just now"), (59, "just now"), (60, "1 min ago"), (7_200, "2 h ago"), (777_600, "9 d ago")]
         {
             assert_eq!(age(now.plus_seconds(-seconds), now), text);
+        }
+    }
+
+    #[test]
+    fn a_plan_that_is_approved_says_how_long_each_step_waits() {
+        let plan = |steps: &[(u16, Option<i64>)]| -> Plan {
+            steps.iter().map(|(share, wait)| PlanStep(BasisPoints::new(*share * 100).unwrap(), *wait)).collect()
+        };
+        for (steps, text) in [
+            (plan(&[]), "100 %"),
+            (plan(&[(100, None)]), "100 %"),
+            (plan(&[(5, Some(1_800)), (100, None)]), "5 → 100 %, 30m first"),
+            (plan(&[(5, Some(1_800)), (25, Some(1_800)), (100, None)]), "5 → 25 → 100 %, 30m each"),
+            (plan(&[(5, Some(60)), (25, Some(7_200)), (100, None)]), "5 (1m) → 25 (2h) → 100 %"),
+        ] {
+            assert_eq!(super::steps(&steps), text);
         }
     }
 

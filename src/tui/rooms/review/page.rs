@@ -7,6 +7,7 @@ use crate::rules::canonical::sha256;
 use crate::rules::hidden::{Piece, visible_against, wrap};
 use crate::rules::prose::Unit;
 use crate::tui::highlight;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Unchanged lines that are kept above a change, if the paragraph has no more.
@@ -19,8 +20,8 @@ pub(crate) struct Options {
     pub(crate) unit: Unit,
     /// Columns inside the pane.
     pub(crate) width: u16,
-    /// Rows that structured changes have above the text; where they need more, all of them stand in the page.
-    pub(crate) above: u16,
+    /// Rows that structured changes have above the text, and columns there; where they need more, all of them stand in the page.
+    pub(crate) above: (u16, u16),
     /// Side by side, where there is room.
     pub(crate) split: bool,
     /// Long lines are wrapped.
@@ -75,12 +76,16 @@ pub(crate) struct Page {
     pub(crate) lines: Vec<Line>,
     /// The lines of each change, none of which is ever folded.
     pub(crate) hunks: Vec<Range<usize>>,
+    /// What each change is, whatever it is laid out for: what was seen of it holds at another width too.
+    pub(crate) changes: Vec<Digest>,
     /// How many folds there are.
     pub(crate) folds: usize,
     /// Paragraphs of the new texts, in order.
     pub(crate) paragraphs: Vec<Paragraph>,
     /// Structured changes, in as many rows as there are.
     pub(crate) structure: Vec<Pieces>,
+    /// What each of those that stand above the text is; empty where they stand in the page.
+    pub(crate) above: Vec<Digest>,
     /// Columns of the paragraph numbers.
     pub(crate) gutter: usize,
     /// Whether the time for marks ran out.
@@ -90,9 +95,9 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Whether the structured changes all fit above the text.
+    /// Whether the structured changes all stand above the text, each of them whole.
     pub(crate) fn structure_is_above(&self) -> bool {
-        self.structure.len() <= usize::from(self.options.above)
+        self.above.len() == self.structure.len()
     }
     /// Whether text is missing at the end of a line.
     pub(crate) fn is_cut(&self, line: usize) -> bool {
@@ -119,25 +124,23 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
         options,
         lines: Vec::new(),
         hunks: Vec::new(),
+        changes: Vec::new(),
         folds: 0,
         paragraphs: Vec::new(),
         structure: Vec::new(),
+        above: Vec::new(),
         gutter,
         approximate: diff.texts.iter().any(|t| t.1.approximate),
         colourable: false,
     };
     let (body, other): (Vec<_>, Vec<_>) = diff.fields.iter().partition(|f| f.path == "/body" || f.path.starts_with("/body/"));
-    page.structure = other.into_iter().map(structured).collect();
-    let mut builder = Builder { page, shape, width: width.saturating_sub(margin).max(8) };
+    page.structure = other.iter().map(|field| structured(field)).collect();
+    let mut builder =
+        Builder { page, shape, width: width.saturating_sub(margin).max(8), path: String::new(), known: BTreeMap::new() };
     for (path, words) in &diff.lookalikes {
         builder.say(&format!("! look-alike at {path}: {words}"), Mark::Warn);
     }
-    if !builder.page.structure_is_above() {
-        builder.say("structured changes", Mark::Head);
-        for row in builder.page.structure.clone() {
-            builder.change(&row);
-        }
-    }
+    builder.structure(&other);
     builder.fields(&body, diff.texts.is_empty());
     let many = diff.texts.len() > 1 || diff.texts.iter().any(|t| t.0 != "/body");
     for (path, text) in &diff.texts {
@@ -151,7 +154,8 @@ pub(crate) fn page(diff: &ContentDiff, options: Options) -> Page {
 
 /// The first rows of a difference as text: the whole page is laid out, and what a screen shows of it is given back.
 pub(crate) fn first_screen(diff: &ContentDiff, width: u16, height: u16) -> Vec<String> {
-    let options = Options { unit: Unit::Word, width, above: 6, split: false, wrap: true, effective: false, colour: false };
+    let options =
+        Options { unit: Unit::Word, width, above: (6, width), split: false, wrap: true, effective: false, colour: false };
     let text = |half: &Half| half.pieces.iter().map(|(piece, _)| piece.text()).collect::<String>();
     let row = |line: &Line| match &line.cells {
         Cells::Whole(half) => text(half),
@@ -175,6 +179,10 @@ struct Builder {
     page: Page,
     shape: Shape,
     width: usize,
+    /// The text that is laid out.
+    path: String,
+    /// How many changes say the same.
+    known: BTreeMap<Digest, u64>,
 }
 
 impl Builder {
@@ -189,8 +197,37 @@ impl Builder {
         }
     }
 
+    /// What a change is: where it stands, what was there, what comes, and which of several alike.
+    fn identity(&mut self, path: &str, old: Option<&str>, new: Option<&str>) -> Digest {
+        let mut says = Vec::new();
+        for part in [Some(path), old, new] {
+            let length = part.map_or(u64::MAX, |text| text.len() as u64);
+            says.extend_from_slice(&length.to_be_bytes());
+            says.extend_from_slice(part.unwrap_or_default().as_bytes());
+        }
+        let before = self.known.entry(sha256(&says)).and_modify(|count| *count += 1).or_default();
+        says.extend_from_slice(&before.to_be_bytes());
+        sha256(&says)
+    }
+
+    /// Structured changes stand above the text where each of them is whole there, else all of them first in the page.
+    fn structure(&mut self, fields: &[&FieldChange]) {
+        let (rows, columns) = self.page.options.above;
+        let structure = self.page.structure.clone();
+        let changes: Vec<Digest> = fields.iter().map(|f| self.identity(&f.path, f.old.as_deref(), f.new.as_deref())).collect();
+        let is_whole = |pieces: &Pieces| !cut(pieces, usize::from(columns)).1;
+        if structure.len() <= usize::from(rows) && structure.iter().all(is_whole) {
+            self.page.above = changes;
+            return;
+        }
+        self.say("structured changes", Mark::Head);
+        for (pieces, change) in structure.iter().zip(changes) {
+            self.change(pieces, change);
+        }
+    }
+
     /// A change that is one field.
-    fn change(&mut self, pieces: &Pieces) {
+    fn change(&mut self, pieces: &Pieces, change: Digest) {
         let (hunk, start) = (self.page.hunks.len(), self.page.lines.len());
         let lines = if self.shape.wrap {
             wrap(pieces, self.width, &overhead).into_iter().map(|line| (decorated(line), false)).collect()
@@ -202,6 +239,7 @@ impl Builder {
             self.push(Cells::Whole(half), Some(hunk), None);
         }
         self.page.hunks.push(start..self.page.lines.len());
+        self.page.changes.push(change);
     }
 
     /// Changes of a JSON body, or of the roles in a chat.
@@ -211,11 +249,13 @@ impl Builder {
         }
         self.say(if json { "body, by structure" } else { "messages" }, Mark::Head);
         for field in fields {
-            self.change(&field_pieces(field.path.strip_prefix("/body").filter(|p| !p.is_empty()).unwrap_or("/"), field));
+            let change = self.identity(&field.path, field.old.as_deref(), field.new.as_deref());
+            self.change(&field_pieces(field.path.strip_prefix("/body").filter(|p| !p.is_empty()).unwrap_or("/"), field), change);
         }
     }
 
     fn text(&mut self, path: &str, text: &TextDiff, headed: bool) {
+        path.clone_into(&mut self.path);
         if headed {
             self.say(&heading(path), Mark::Head);
         }
@@ -254,6 +294,19 @@ impl Builder {
             self.push(cells, Some(hunk), None);
         }
         self.page.hunks.push(start..self.page.lines.len());
+        let change = self.paragraphs_identity(std::slice::from_ref(block));
+        self.page.changes.push(change);
+    }
+
+    fn paragraphs_identity(&mut self, blocks: &[Block]) -> Digest {
+        let side = |gone: Change| {
+            let runs = blocks.iter().flat_map(|block| &block.runs).filter(|run| run.change != gone);
+            runs.map(|run| &*run.text).collect::<String>()
+        };
+        let path = std::mem::take(&mut self.path);
+        let change = self.identity(&path, Some(&side(Change::Insert)), Some(&side(Change::Delete)));
+        self.path = path;
+        change
     }
 
     fn paragraph(&mut self, block: &Block, line: usize) {
@@ -302,7 +355,8 @@ impl Builder {
         let mut pieces = shown(&words, Mark::Note);
         pieces.extend(shown(name(endings.0), Mark::Removed));
         pieces.extend(shown(name(endings.1), Mark::Added));
-        self.change(&pieces);
+        let change = self.paragraphs_identity(blocks);
+        self.change(&pieces, change);
     }
 }
 
@@ -420,7 +474,7 @@ mod tests {
     use std::time::Duration;
 
     const OPTIONS: Options =
-        Options { unit: Unit::Word, width: 78, above: 3, split: false, wrap: true, effective: false, colour: false };
+        Options { unit: Unit::Word, width: 78, above: (3, 78), split: false, wrap: true, effective: false, colour: false };
 
     fn content(format: Format, body: Value) -> Content {
         let (key, parameters, fragments) =

@@ -31,9 +31,14 @@ pub(crate) fn body(cx: &Cx) -> (u16, u16) {
     (cx.screen.width, cx.screen.height.saturating_sub(head_rows(cx.link, cx.session) + FOOT_ROWS))
 }
 
-/// Rows that structured changes may have above the text in an area of `height`.
+/// Rows that structured changes may have above the text in an area of `height`: never more than [`divide`] gives them.
 pub(crate) fn rows_above(height: u16) -> u16 {
-    if height < 26 { 2 } else { 6 }
+    (if height < 26 { 2 } else { 6 }).min((height / 2).saturating_sub(2))
+}
+
+/// Columns above the text in an area of `width`.
+pub(crate) fn across(width: u16) -> u16 {
+    width.saturating_sub(2)
 }
 
 /// Columns of text inside the frame in an area of `width`.

@@ -1,6 +1,7 @@
 //! Where the reader is in a page, and what was seen: a change is seen once it was painted whole and passed.
 
 use super::page::Page;
+use crate::model::Digest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,7 +30,9 @@ pub(crate) struct Reading {
     top: usize,
     hunk: usize,
     painted: Vec<bool>,
-    seen: BTreeSet<usize>,
+    /// Whether the structured changes above the text were painted.
+    painted_above: bool,
+    seen: BTreeSet<Digest>,
     /// The line in which a search stands.
     found: Option<usize>,
 }
@@ -49,12 +52,14 @@ impl Reading {
         let first = self.page.is_none();
         let offset = self.hunk_row().map(|row| row.saturating_sub(self.top));
         if let Some(before) = self.page.clone() {
-            self.renumber(before.structure_is_above(), page.structure_is_above(), page.structure.len());
+            let here = before.changes.get(self.hunk);
+            self.hunk = page.changes.iter().position(|change| Some(change) == here).unwrap_or(self.hunk);
             if before.folds != page.folds {
                 self.open.clear();
             }
         }
         self.painted = vec![false; page.lines.len()];
+        self.painted_above = false;
         self.hunk = self.hunk.min(page.hunks.len().saturating_sub(1));
         self.page = Some(page);
         self.unfold();
@@ -64,17 +69,6 @@ impl Reading {
         } else {
             self.top = self.hunk_row().unwrap_or(0).saturating_sub(offset.unwrap_or(0)).min(self.last_top(height));
         }
-    }
-
-    /// Structured changes count as changes only while they do not fit above the text.
-    fn renumber(&mut self, before: bool, after: bool, count: usize) {
-        let shift = |hunk: usize| match (before, after) {
-            (true, false) => Some(hunk + count),
-            (false, true) => hunk.checked_sub(count),
-            _ => Some(hunk),
-        };
-        self.seen = self.seen.iter().copied().filter_map(shift).collect();
-        self.hunk = shift(self.hunk).unwrap_or(0);
     }
 
     fn unfold(&mut self) {
@@ -103,13 +97,18 @@ impl Reading {
     pub(crate) fn total(&self) -> usize {
         self.page.as_ref().map_or(0, |page| page.hunks.len())
     }
-    /// How many were seen.
+    /// How many of these were seen.
     pub(crate) fn seen(&self) -> usize {
-        self.seen.len().min(self.total())
+        (0..self.total()).filter(|hunk| self.has_seen(*hunk)).count()
     }
     /// Whether a change was seen.
     pub(crate) fn has_seen(&self, hunk: usize) -> bool {
-        self.seen.contains(&hunk)
+        self.page.as_ref().and_then(|page| page.changes.get(hunk)).is_some_and(|change| self.seen.contains(change))
+    }
+    /// How many structured changes stand above the text and have not been painted there.
+    pub(crate) fn unpainted_above(&self) -> usize {
+        let above = self.page.iter().flat_map(|page| &page.above);
+        if self.painted_above { 0 } else { above.filter(|change| !self.seen.contains(change)).count() }
     }
     /// How far down `height` rows reach, in percent.
     pub(crate) fn percent(&self, height: usize) -> usize {
@@ -117,7 +116,7 @@ impl Reading {
     }
     /// Changes that were not seen, in order.
     pub(crate) fn unseen(&self) -> impl Iterator<Item = usize> {
-        (0..self.total()).filter(|hunk| !self.seen.contains(hunk))
+        (0..self.total()).filter(|hunk| !self.has_seen(*hunk))
     }
     /// The line in which a search stands.
     pub(crate) fn found(&self) -> Option<usize> {
@@ -166,12 +165,14 @@ impl Reading {
     pub(crate) fn seen_when_passed(&self) -> usize {
         let whole = |lines: &std::ops::Range<usize>| self.painted[lines.clone()].iter().all(|painted| *painted);
         let hunks = self.page.iter().flat_map(|page| page.hunks.iter().enumerate());
-        hunks.filter(|(hunk, lines)| self.seen.contains(hunk) || whole(lines)).count()
+        hunks.filter(|(hunk, lines)| self.has_seen(*hunk) || whole(lines)).count()
     }
 
-    /// What `height` rows show has reached the terminal. A line that is cut was not painted whole.
-    pub(crate) fn paint(&mut self, height: usize) {
+    /// What `height` rows show has reached the terminal, and what stands above them where that has room. A line that is cut
+    /// was not painted whole.
+    pub(crate) fn paint(&mut self, height: usize, above: bool) {
         let Some(page) = &self.page else { return };
+        self.painted_above |= above;
         let top = self.top.min(self.visible.len());
         for &line in &self.visible[top..self.visible.len().min(top + height)] {
             self.painted[line] = !page.is_cut(line);
@@ -183,8 +184,11 @@ impl Reading {
         let Some(page) = &self.page else { return };
         for (hunk, lines) in page.hunks.iter().enumerate() {
             if self.painted[lines.clone()].iter().all(|painted| *painted) {
-                self.seen.insert(hunk);
+                self.seen.extend(page.changes.get(hunk));
             }
+        }
+        if self.painted_above {
+            self.seen.extend(&page.above);
         }
     }
 
@@ -342,7 +346,8 @@ mod tests {
     use std::time::Duration;
 
     fn laid(old: &str, new: &str, width: u16) -> Arc<Page> {
-        let options = Options { unit: Unit::Word, width, above: 3, split: false, wrap: true, effective: false, colour: false };
+        let options =
+            Options { unit: Unit::Word, width, above: (3, width), split: false, wrap: true, effective: false, colour: false };
         let text = diff(old, new, Unit::Word, Duration::from_mins(1));
         let diff = ContentDiff { fields: vec![], texts: vec![("/body".into(), text)], hidden: vec![], lookalikes: vec![] };
         Arc::new(page(&diff, options))
@@ -371,7 +376,7 @@ mod tests {
         reading.next(5);
         assert_eq!(reading.seen(), 0, "nothing was painted yet");
         reading.previous(5);
-        reading.paint(5);
+        reading.paint(5, true);
         assert_eq!(reading.seen(), 0, "painted, and not passed");
         reading.next(5);
         assert!(reading.seen() >= 1);
@@ -382,7 +387,7 @@ mod tests {
         for height in [1, 2, 3, 5, 40] {
             let mut reading = reading(height);
             for _ in 0..40 {
-                reading.paint(height);
+                reading.paint(height, true);
                 if !reading.next(height) {
                     break;
                 }
@@ -399,7 +404,7 @@ mod tests {
         reading.lay(laid("", &new, 78), 7);
         let mut presses = 0;
         while reading.seen() == 0 && presses < 20 {
-            reading.paint(7);
+            reading.paint(7, true);
             reading.next(7);
             presses += 1;
         }
@@ -409,9 +414,9 @@ mod tests {
     #[test]
     fn jumping_to_the_end_does_not_see_what_was_skipped() {
         let mut reading = reading(4);
-        reading.paint(4);
+        reading.paint(4, true);
         reading.scroll(Scroll::Bottom, 4);
-        reading.paint(4);
+        reading.paint(4, true);
         reading.scroll(Scroll::Top, 4);
         assert!(reading.seen() < 4);
         assert!(reading.go_to_unseen(true, 4));
@@ -421,7 +426,7 @@ mod tests {
     fn space_is_refused_until_the_change_was_painted_whole() {
         let mut reading = reading(5);
         assert!(!reading.mark_seen(5));
-        reading.paint(5);
+        reading.paint(5, true);
         assert!(reading.mark_seen(5));
     }
 
@@ -444,7 +449,7 @@ mod tests {
         let new = old.replace("something", "something else");
         let mut reading = Reading::default();
         reading.lay(laid(&old, &new, 78), 6);
-        reading.paint(6);
+        reading.paint(6, true);
         reading.next(6);
         let (seen, hunk) = (reading.seen(), reading.hunk());
         assert!(seen > 0);
@@ -466,7 +471,7 @@ mod tests {
                     5 => reading.toggle_folds(height),
                     6 => { reading.go_to_unseen(height % 2 == 0, height); }
                     7 => reading.go_to_paragraph(height % 2 == 0, height),
-                    _ => reading.paint(height),
+                    _ => reading.paint(height, true),
                 }
                 prop_assert!(reading.hunk() < reading.total());
                 prop_assert!(reading.top < reading.visible.len());

@@ -32,9 +32,10 @@ pub(crate) enum Face {
 }
 
 /// What the new version is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Base {
     /// What served when the promotion was opened, or what was asked for: the only one that counts for an approval.
+    #[default]
     Given,
     /// What this person last voted on.
     LastReviewed(Digest),
@@ -72,6 +73,8 @@ pub(crate) struct Compared {
     pub(crate) diff: Option<(Arc<ContentDiff>, Unit, bool)>,
     /// Invisible characters in what was added.
     pub(crate) hidden: Vec<HiddenSpan>,
+    /// The base that the versions were read for.
+    pub(crate) base: Base,
 }
 
 /// Everything of this room.
@@ -97,10 +100,14 @@ pub(crate) struct State {
     pub(crate) scroll: usize,
     /// Invisible characters that were accepted.
     pub(crate) acknowledged: Vec<HiddenSpan>,
+    /// How many lines of the list of invisible characters were painted, from its first on.
+    pub(crate) listed: usize,
     /// Why there is nothing to show.
     pub(crate) failure: Option<Failure>,
     /// The size of the room, as of the last message.
     pub(crate) size: (u16, u16),
+    /// Whether the window is too small for anything to be drawn here.
+    pub(crate) small: bool,
     /// Whether the text has the whole room.
     pub(crate) zoom: bool,
     /// Whether the content is confidential and was not asked for: it is not fetched.
@@ -126,8 +133,10 @@ impl Default for State {
             readings: BTreeMap::new(),
             scroll: 0,
             acknowledged: Vec::new(),
+            listed: 0,
             failure: None,
             size: (0, 0),
+            small: false,
             zoom: false,
             closed: false,
             find: Field::new(Lines::One),
@@ -170,7 +179,7 @@ impl State {
         Options {
             unit: self.switches.unit,
             width: places::columns(self.size.0, split),
-            above: places::rows_above(self.size.1),
+            above: if self.zoom { (0, 0) } else { (places::rows_above(self.size.1), places::across(self.size.0)) },
             split,
             wrap: self.switches.wrap,
             effective: self.switches.effective,
@@ -216,7 +225,8 @@ impl State {
     pub(crate) fn what_was_seen(&self) -> Option<Seen> {
         let counted = self.counted()?;
         counted.page()?;
-        Some(Seen { changes: counted.seen(), total: counted.total(), acknowledged: self.acknowledged.clone() })
+        let total = counted.total() + counted.unpainted_above();
+        Some(Seen { changes: counted.seen(), total, acknowledged: self.acknowledged.clone() })
     }
     /// What was seen of a promotion, in front or before, as long as it compares the same versions.
     pub(crate) fn seen_of(&self, view: &PromotionView) -> Option<Seen> {
@@ -282,6 +292,12 @@ fn cannot_approve(state: &State) -> Option<String> {
     if state.closed {
         return Some("its content is confidential: R shows it".into());
     }
+    if state.small {
+        return Some("the window is too small to show what you would approve".into());
+    }
+    if let Some(failure) = &state.failure {
+        return Some(failure.text.clone());
+    }
     let Some(reading) = state.counted().filter(|reading| reading.page().is_some()) else {
         return Some("the change is not loaded yet".into());
     };
@@ -289,7 +305,7 @@ fn cannot_approve(state: &State) -> Option<String> {
         return Some("its content is not yours to read".into());
     }
     // Asking to approve passes what stands on the screen.
-    let (seen, total) = (reading.seen_when_passed(), reading.total());
+    let (seen, total) = (reading.seen_when_passed(), reading.total() + reading.unpainted_above());
     if seen < total {
         return Some(format!("{} of {total} changes not seen yet", total - seen));
     }

@@ -1,5 +1,7 @@
 //! The room as a person meets it: keys in, screens out, with the registry's answers and the worker played by the test.
 
+mod seen;
+
 use super::State as Review;
 use crate::model::approval::HiddenSpan;
 use crate::model::{

@@ -8,6 +8,7 @@ use crate::model::{Digest, Timestamp};
 use crate::tui::action::Action;
 use crate::tui::effect::{Answer, Effect, Failure, FailureKind, Query, Slot};
 use crate::tui::field::{Field, Lines};
+use crate::tui::frame;
 use crate::tui::keymap::{Key, KeyCode};
 use crate::tui::msg::{DialogKind, Followed, Msg, Notice, ReviewPane, ReviewTarget};
 use crate::tui::state::{Cx, Subject};
@@ -64,9 +65,10 @@ fn is_closed(state: &State, cx: &Cx) -> bool {
 pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
     let size = places::body(cx);
     let zoom = cx.screen.zoom;
+    state.small = frame::is_too_small(cx.screen.width, cx.screen.height);
     let mut effects = Vec::new();
     if (state.size, state.zoom) != (size, zoom) {
-        (state.size, state.zoom) = (size, zoom);
+        (state.size, state.zoom, state.listed) = (size, zoom, 0);
         effects.extend(work(state, cx));
     }
     effects.extend(match msg {
@@ -78,7 +80,7 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
         }
         Msg::Painted => {
             // A frame that is behind the state says nothing about what stands in the window now.
-            if cx.screen.settled && painted(state) { vec![Effect::WakeAt(cx.now)] } else { Vec::new() }
+            if cx.screen.settled && painted(state, cx.now) { vec![Effect::WakeAt(cx.now)] } else { Vec::new() }
         }
         Msg::Loaded { answer: Ok(answer), .. } => loaded(state, answer, cx),
         Msg::Loaded { slot: Slot::Review | Slot::Diff, answer: Err(failure), .. } => {
@@ -100,14 +102,21 @@ pub(crate) fn update(state: &mut State, msg: &Msg, cx: &mut Cx) -> Vec<Effect> {
 
 /// Only what stands in the frame that reached the terminal counts, and only while the difference itself is shown. True
 /// where the hints have to be drawn again: another change can be passed now.
-fn painted(state: &mut State) -> bool {
-    let height = state.places().lines();
-    if state.face != Face::Diff || state.compared.to.is_none() {
+fn painted(state: &mut State, now: Timestamp) -> bool {
+    let places = state.places();
+    let height = places.lines();
+    if state.small || state.failure.is_some() || state.compared.to.is_none() {
+        return false;
+    }
+    if state.face == Face::Hidden && state.scroll <= state.listed {
+        state.listed = state.listed.max(state.scroll + height).min(faces::lines(state, now).len());
+    }
+    if state.face != Face::Diff {
         return false;
     }
     let reading = state.reading_mut();
     let before = reading.seen_when_passed();
-    reading.paint(height);
+    reading.paint(height, places.above > 0);
     reading.seen_when_passed() != before
 }
 
@@ -131,6 +140,7 @@ fn loaded(state: &mut State, answer: &Answer, cx: &mut Cx) -> Vec<Effect> {
                 to: Some(Arc::new((**to).clone())),
                 hidden: std::mem::take(&mut state.compared.hidden),
                 diff: None,
+                base: state.current_base(),
             };
             work(state, cx).into_iter().collect()
         }
@@ -158,7 +168,8 @@ fn promotion(state: &mut State, view: &PromotionView, cx: &mut Cx) -> Vec<Effect
 
 /// Asks for a page of the present size and switches, and for the marks where they are not known.
 fn work(state: &State, cx: &mut Cx) -> Option<Effect> {
-    let to = state.compared.to.clone()?;
+    // Versions that were read for another base are not what this one shows.
+    let to = state.compared.to.clone().filter(|_| state.compared.base == state.current_base())?;
     Some(ask_for(state, state.options(), to, cx))
 }
 
@@ -174,6 +185,9 @@ fn worked(state: &mut State, worked: &Worked, cx: &mut Cx) -> Option<Effect> {
     let options = worked.page.options;
     state.compared.diff = Some((worked.diff.clone(), options.unit, options.effective));
     if state.current_base() == Base::Given {
+        if state.compared.hidden != worked.hidden {
+            state.listed = 0;
+        }
         state.compared.hidden.clone_from(&worked.hidden);
     }
     if options.effective != state.switches.effective {
@@ -208,6 +222,8 @@ fn next_base(state: &mut State, cx: &mut Cx) -> Vec<Effect> {
         return vec![say("there is no other base: you reviewed nothing of this key, and nothing was attempted before")];
     }
     state.base = (state.base + 1) % state.bases.len();
+    // What is being worked out for the base before is not laid out as this one.
+    cx.slots.next(Slot::Work);
     let given = state.promotion.as_ref().and_then(|p| p.promotion.from_digest);
     let (from, words) = match state.current_base() {
         Base::Given => (given, "compared with what serves"),
@@ -284,7 +300,7 @@ fn switch(state: &mut State, action: Action, cx: &mut Cx) -> Option<Vec<Effect>>
         Action::ReviewGates => Face::Gates,
         Action::ReviewFragments => Face::Fragments,
         Action::ReviewHidden => Face::Hidden,
-        Action::ReviewAcknowledge => return Some(acknowledge(state)),
+        Action::ReviewAcknowledge => return Some(acknowledge(state, cx.now)),
         Action::ReviewSplit => {
             if let Some(why) = off(state, action) {
                 return Some(vec![say(&format!("side by side {why}"))]);
@@ -315,12 +331,15 @@ fn switch(state: &mut State, action: Action, cx: &mut Cx) -> Option<Vec<Effect>>
     Some(Vec::new())
 }
 
-fn acknowledge(state: &mut State) -> Vec<Effect> {
+fn acknowledge(state: &mut State, now: Timestamp) -> Vec<Effect> {
     if state.face != Face::Hidden {
         return vec![say("open the list of invisible characters first (i): only what was listed is acknowledged")];
     }
     if state.current_base() != Base::Given {
         return vec![say("go back to the comparison with what serves (b): an approval counts against that")];
+    }
+    if state.listed < faces::lines(state, now).len() {
+        return vec![say("scroll to the end of the list first (j, ctrl-d): only what was listed is acknowledged")];
     }
     state.acknowledged.clone_from(&state.compared.hidden);
     let count = state.acknowledged.len();

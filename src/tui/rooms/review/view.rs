@@ -67,26 +67,35 @@ fn draw_above(frame: &mut Frame, area: Rect, state: &State, look: &Look) {
     }
 }
 
+/// The key, which is cut before anything else is: not what is compared, nor where it goes.
 fn title(width: u16, state: &State, look: &Look) -> Line<'static> {
-    let wide = width >= 100;
-    let mut row = Row::new(width, look);
     let key = match (&state.promotion, &state.target) {
         (Some(p), _) => Some(p.promotion.key_id.clone()),
         (None, Some(ReviewTarget::Pair { key, .. } | ReviewTarget::Version { key, .. })) => Some(key.clone()),
         _ => None,
     };
+    let room = |wide| compared(Row::new(width, look), state, wide, look).left();
+    let wide = width >= 100 && room(true) > 12;
+    let mut row = Row::new(width, look);
     if let Some(key) = key {
         let segments: Vec<&str> = key.as_str().split('.').collect();
         let short = segments[segments.len().saturating_sub(2)..].join(".");
-        row = row.outside_word(if wide { key.as_str() } else { &short }, Role::Strong).word("  ", Role::Text);
+        let name = visible(if wide { key.as_str() } else { &short });
+        row = row.shown(&name, name.width().min(room(wide).saturating_sub(2)), Role::Strong).word("  ", Role::Text);
     }
-    let served = state.current_base() == Base::Given;
-    let from = state.compared.from.as_deref().map(|v| &v.version).or(state
-        .promotion
-        .as_ref()
-        .filter(|_| served)
-        .and_then(|p| p.from.as_ref()));
-    let to = state.compared.to.as_deref().map(|v| &v.version).or(state.promotion.as_ref().and_then(|p| p.to.as_ref()));
+    row = compared(row, state, wide, look);
+    if let Some(view) = &state.promotion {
+        row = row.word(format!("  {}", view.promotion.state), Role::Dim);
+    }
+    row.words()
+}
+
+/// `v2 91c2f0aa1234 → v3 e07a19c41234  [PROD]`
+fn compared<'l>(mut row: Row<'l>, state: &State, wide: bool, look: &Look) -> Row<'l> {
+    let promotion = state.promotion.as_ref();
+    let served = promotion.filter(|_| state.current_base() == Base::Given).and_then(|p| p.from.as_ref());
+    let from = state.compared.from.as_deref().map(|v| &v.version).or(served);
+    let to = state.compared.to.as_deref().map(|v| &v.version).or(promotion.and_then(|p| p.to.as_ref()));
     row = match from {
         Some(version) => named(row, version, wide, look),
         None => row.word("(nothing)", Role::Dim),
@@ -95,12 +104,11 @@ fn title(width: u16, state: &State, look: &Look) -> Line<'static> {
     if let Some(version) = to {
         row = named(row, version, wide, look);
     }
-    if let Some(view) = &state.promotion {
+    if let Some(view) = promotion {
         let name = environment(view.promotion.environment.as_str(), view.rule.is_protected());
         row = row.word("  ", Role::Text).outside_word(&name, if view.rule.is_protected() { Role::Protected } else { Role::Text });
-        row = row.word(format!("  {}", view.promotion.state), Role::Dim);
     }
-    row.words()
+    row
 }
 
 /// `v3 e07a19c41234 (review, dee 12m)`
@@ -127,7 +135,10 @@ fn structure(state: &State, width: u16, look: &Look) -> Vec<Line<'static>> {
         return vec![row.word(" (unchanged) · parameters, fragments, variables unchanged", Role::Dim).line()];
     }
     if !page.structure_is_above() {
-        let words = format!("{} structured changes: they stand first in the text below", page.structure.len());
+        let words = match page.structure.len() {
+            1 => "1 structured change: it stands first in the text below".to_owned(),
+            n => format!("{n} structured changes: they stand first in the text below"),
+        };
         return vec![Row::new(width, look).word(words, Role::Warning).line()];
     }
     let row = |pieces: &Pieces| {
