@@ -28,6 +28,12 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// The smallest window in which rooms are drawn.
 pub(crate) const SMALLEST: (u16, u16) = (60, 16);
+
+/// Whether a window of this size shows no room, only what a kill needs.
+pub(crate) fn is_too_small(width: u16, height: u16) -> bool {
+    width < SMALLEST.0 || height < SMALLEST.1
+}
+
 /// A clock that is off by more than this many seconds is named.
 const SKEW: i64 = 2;
 
@@ -36,7 +42,7 @@ pub(crate) fn draw(frame: &mut Frame, state: &State, theme: &Theme, now: Timesta
     let look = Look { theme, screen: &state.screen, session: &state.session, link: &state.link, keymap: &state.keymap, now };
     let area = frame.area();
     frame.buffer_mut().set_style(area, look.style(Role::Text));
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+    if is_too_small(area.width, area.height) {
         too_small(frame, area, state, &look);
     } else {
         whole(frame, area, state, &look);

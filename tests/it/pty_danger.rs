@@ -235,6 +235,25 @@ fn a_kill_while_the_registry_is_away_takes_effect_once_when_it_is_back() {
 }
 
 #[test]
+fn a_kill_that_a_hanging_registry_does_not_answer_says_so_within_seconds_and_takes_effect_once() {
+    let p = registry();
+    let mut pty = kill_dialog(&p);
+    let signal = |name: &str| {
+        let done = std::process::Command::new("kill").args([name, &p.pid().to_string()]).status();
+        assert!(done.is_ok_and(|status| status.success()), "{name}");
+    };
+    signal("-STOP");
+    pty.type_keys("o\tproduction").shows("ARMED").type_keys(CTRL_S).shows("sent");
+    let begun = std::time::Instant::now();
+    pty.shows("NOT YET IN EFFECT").shows("by hand: countersign kill");
+    let seconds = begun.elapsed().as_secs_f32();
+    signal("-CONT");
+    assert!(seconds < 10.0, "it was said after {seconds} s");
+    pty.shows("killed support.refund.system in production");
+    assert_eq!(kills(&p), 1, "exactly once");
+}
+
+#[test]
 fn a_kill_left_behind_by_a_terminal_that_ended_is_not_sent_unasked() {
     let mut p = registry();
     let mut pty = kill_dialog(&p);
@@ -245,7 +264,7 @@ fn a_kill_left_behind_by_a_terminal_that_ended_is_not_sent_unasked() {
     let mut pty = terminal(&p, "carol", 80, 24, &[]);
     pty.shows("NOT ANSWERED").shows("kill support.refund.system in production").idle();
     assert!(!is_killed(&p));
-    pty.send("\x1b[Z").idle().type_keys("production").type_keys(CTRL_S).shows("killed support.refund.system in production");
+    pty.type_keys("production").type_keys(CTRL_S).shows("killed support.refund.system in production");
     assert_eq!(kills(&p), 1);
 }
 

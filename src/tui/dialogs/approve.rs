@@ -89,7 +89,7 @@ fn rows(ask: &Ask, view: &PromotionView, verdict: Verdict) -> Vec<Row> {
     let mut rows = promotion_rows(view, ask.known, ask.now);
     if let Some((place, at)) = view.mine.approved_before.as_ref().filter(|_| verdict == Verdict::Approve) {
         rows.push(Row::Named(
-            "before",
+            "past",
             Words::of(Role::Ok, &format!("you approved this digest in {place} {}", words::age(*at, ask.now))),
         ));
     }

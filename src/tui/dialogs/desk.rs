@@ -4,7 +4,7 @@
 //! (`act.TICKET` among the drafts) until it is answered.
 
 use super::arming::Moment;
-use super::sending::{Outcome, Sending, Stage};
+use super::sending::{NO_ANSWER, Outcome, Sending, Stage};
 use crate::model::{Environment, KeyId, Subject};
 use crate::tui::effect::{Call, Done, Effect, Failure};
 use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg, Notice};
@@ -52,6 +52,8 @@ pub(crate) struct Act {
     pub(crate) last: Option<Failure>,
     /// When it was first sent.
     sent_at: Moment,
+    /// When it is looked at again while it waits for its answer.
+    wake: Option<Moment>,
 }
 
 /// Texts that were not sent, and acts that were not answered.
@@ -105,6 +107,7 @@ impl Desk {
                 snoozed: false,
                 last: None,
                 sent_at: now,
+                wake: None,
                 kept,
             })
             .collect();
@@ -141,7 +144,7 @@ impl Desk {
         let send = Effect::Send { ticket: kept.ticket, call: Box::new(kept.call.clone()) };
         let keep = self.keep(&name(kept.ticket), serde_json::to_string(&kept).ok());
         self.acts.retain(|act| act.kept.ticket != kept.ticket);
-        self.acts.push(Act { kept, sending, watched, snoozed: false, last: None, sent_at: now });
+        self.acts.push(Act { kept, sending, watched, snoozed: false, last: None, sent_at: now, wake: None });
         vec![keep, send]
     }
 
@@ -171,12 +174,14 @@ impl Desk {
     pub(crate) fn banner(&self, now: Moment) -> Option<String> {
         let act = self.acts.iter().filter(|act| !act.watched).max_by_key(|act| act.kept.insists)?;
         let title = &act.kept.title;
-        let seconds = act.sending.trying_for(now).as_secs();
+        let tried = act.sending.trying_for(now);
+        let seconds = tried.as_secs();
         match act.sending.stage() {
-            Stage::Waiting if act.sending.attempts() < 2 => None,
+            Stage::Waiting if act.sending.attempts() < 2 && !(act.kept.insists && tried >= NO_ANSWER) => None,
             Stage::Asking => Some(format!("{title}: outcome unknown, and not sent again unless you say so")),
             _ if act.kept.insists => {
-                let known = if act.sending.is_uncertain() { " as far as is known" } else { "" };
+                let first = act.sending.stage() == Stage::Waiting && act.sending.attempts() < 2;
+                let known = if first || act.sending.is_uncertain() { " as far as is known" } else { "" };
                 Some(format!("{title}: NOT YET IN EFFECT{known}, trying for {seconds} s"))
             }
             _ => Some(format!("{title}: outcome unknown, asking again with the same key ({seconds} s)")),
@@ -185,6 +190,18 @@ impl Desk {
 
     /// Every message, before the dialog sees it: answers, ticks, the stream.
     pub(crate) fn update(&mut self, msg: &Msg, cx: &Cx) -> Vec<Effect> {
+        let mut effects = self.hear(msg, cx);
+        // How long a kill has had no answer is said by the second, whether or not anything else happens.
+        let waits = |act: &&mut Act| act.kept.insists && act.sending.stage() == Stage::Waiting;
+        for act in self.acts.iter_mut().filter(waits).filter(|act| act.wake.is_none_or(|at| cx.steady >= at)) {
+            let at = cx.steady + Duration::from_secs(1);
+            act.wake = Some(at);
+            effects.push(super::wake_at(at, cx));
+        }
+        effects
+    }
+
+    fn hear(&mut self, msg: &Msg, cx: &Cx) -> Vec<Effect> {
         match msg {
             Msg::Sent { ticket, receipt } => self.answered(*ticket, receipt, cx),
             Msg::Followed(Followed::Connected { .. }) => {

@@ -13,9 +13,10 @@ use super::{approve, draft, open, pointer, timing, wake_at};
 use crate::model::{Environment, Timestamp};
 use crate::tui::effect::{Answer, Done, Effect, Failure, Receipt, Slot};
 use crate::tui::field::Field;
+use crate::tui::frame;
 use crate::tui::keymap::{Key, KeyCode, Press};
 use crate::tui::msg::{DialogKind, DialogRequest, Followed, Msg, Notice};
-use crate::tui::state::Cx;
+use crate::tui::state::{Cx, Wire};
 use std::time::Duration;
 
 /// An open dialog.
@@ -31,6 +32,8 @@ pub(crate) struct Dialog {
     pub(super) failure: Option<Failure>,
     /// Why the facts could not be read.
     pub(super) unread: Option<String>,
+    /// Whether the registry takes nothing from this terminal: its token ended.
+    signed_out: bool,
     /// Whether it was sent and is not answered.
     pub(super) waiting: bool,
     /// Whether the act that it is about keeps trying: a kill, or one that was left unanswered.
@@ -79,6 +82,7 @@ impl Dialog {
             form,
             failure: None,
             unread: None,
+            signed_out: false,
             waiting: false,
             insists: false,
             restored: false,
@@ -144,6 +148,7 @@ impl Dialog {
     pub(super) fn refresh(&mut self, cx: &mut Cx) -> Vec<Effect> {
         (self.now, self.steady) = (cx.now, cx.steady);
         self.arming.set_live(cx.link.is_live());
+        self.signed_out = cx.link.wire == Wire::SignedOut;
         self.arming.set_read_only(cx.session.read_only);
         let ask = Ask {
             request: &self.request,
@@ -168,6 +173,9 @@ impl Dialog {
         }
         if cx.session.is_held_back() && !self.request.kind.holds_back() {
             self.shown.blocked.insert(0, "the registry is read-only: until it is released, it only holds back".into());
+        }
+        if frame::is_too_small(cx.screen.width, cx.screen.height) && !self.request.kind.holds_back() {
+            self.shown.blocked.insert(0, "the window is too small to show what this does".into());
         }
         let token = self.shown.token.as_ref().map(|token| token.text.clone());
         if self.arming.expected() != token.as_deref() {
@@ -215,6 +223,7 @@ impl Dialog {
                 format!("changed by {by}{what}: ctrl-r takes the new facts")
             }
             Blocker::Stale => "the facts are older than 30 s, ctrl-r".into(),
+            Blocker::Offline if self.signed_out => "not signed in: the token ended or was revoked".into(),
             Blocker::Offline => "the registry does not answer".into(),
             Blocker::Reason if self.form.choice.as_ref().is_some_and(|choice| choice.at.is_none()) => {
                 format!("choose: {}", self.form.choice.as_ref().map_or("", |choice| choice.label).to_lowercase())

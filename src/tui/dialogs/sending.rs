@@ -14,6 +14,9 @@ pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause: a kill must not wait long for a registry that came back.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
+/// After so long without an answer it is said that a kill is not known to be in effect; the request goes on waiting.
+pub const NO_ANSWER: Duration = Duration::from_secs(3);
+
 /// Where an act stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {

@@ -47,7 +47,7 @@ pub(crate) enum Row {
     Item(Words),
     /// Many short ones in a row, none broken.
     Items(Vec<Words>),
-    /// Words behind a name of at most six letters, wrapped behind it.
+    /// Words behind a name of at most five letters, wrapped behind it.
     Named(&'static str, Words),
 }
 

@@ -23,7 +23,7 @@ impl Dialog {
         }
         let environment = place(&request, cx.session);
         let insists = request.ticket.and_then(|ticket| cx.desk.act(ticket)).is_some_and(|act| act.kept.insists);
-        let mut form = form(&request, cx);
+        let mut form = form(&request, insists, cx);
         let mut restored = false;
         let name = draft_name(&request, environment.as_ref());
         if let Some(why) = form.why.as_mut() {
@@ -74,7 +74,7 @@ fn first_protected(session: &Session) -> Option<Environment> {
     environments.iter().find(|e| e.protected).or_else(|| environments.first())?.name.parse().ok()
 }
 
-fn form(request: &DialogRequest, cx: &Cx) -> Form {
+fn form(request: &DialogRequest, insists: bool, cx: &Cx) -> Form {
     let mut form = Form::new(request.kind != DialogKind::Unanswered);
     if !request.set.is_empty() {
         return form;
@@ -84,6 +84,9 @@ fn form(request: &DialogRequest, cx: &Cx) -> Form {
             form.choice = Some(kill::reasons(request.filled.reason));
             (form.token, form.token_first) = (true, true);
             form.focus = if request.filled.reason.is_some() { Focus::Token } else { Focus::Choice };
+        }
+        DialogKind::Unanswered if insists => {
+            (form.token, form.focus) = (true, Focus::Token);
         }
         DialogKind::Open | DialogKind::Revive => {
             form.share = Some(Field::new(Lines::One).with(request.filled.to.as_deref().unwrap_or("")));

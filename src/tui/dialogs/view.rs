@@ -15,7 +15,7 @@
 use super::dialog::Dialog;
 use super::form::{Choice, Focus};
 use super::known::said;
-use super::sending::Stage;
+use super::sending::{NO_ANSWER, Stage};
 use super::sheet::{Row, Words};
 use super::spec::label;
 use crate::rules::hidden::{Ink, Piece, Shown, visible, wrap};
@@ -77,6 +77,9 @@ fn draw_small(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
     }));
     lines.push(buttons(dialog, look, width));
     lines.extend(trying(dialog).into_iter().flat_map(|words| wrapped(&words, width, look)));
+    if is_overdue(dialog) {
+        lines.extend(wrapped(&by_hand(dialog), width, look));
+    }
     lines.extend(dialog.failure.iter().flat_map(|f| wrapped(&Words::of(Role::Danger, &f.text), width, look)));
     for (line, y) in lines.iter().zip(area.y..area.bottom()) {
         put(frame, line, area.x, y, area.width, area.bottom());
@@ -85,34 +88,62 @@ fn draw_small(frame: &mut Frame, area: Rect, dialog: &Dialog, look: &Look) {
 
 fn frame_of(dialog: &Dialog, look: &Look, width: usize) -> Block<'static> {
     let spec = &dialog.shown;
-    let protected = dialog.environment.as_ref().is_some_and(|e| e.is_safe_default() || look.session.is_protected(e));
-    let double = spec.grave || protected;
+    let double = spec.grave || is_protected(dialog, look);
     let set = frame_lines(look, double);
-    let mut title = vec![Span::styled(format!(" {} ", spec.title), look.style(Role::Title))];
-    if let Some(environment) = dialog.environment.as_ref().filter(|_| {
-        spec.title.ends_with(" in")
-            || spec.title.ends_with(" to")
-            || spec.title.ends_with(" for")
-            || spec.title.ends_with(" from")
-            || spec.title == "ROLL BACK"
-    }) {
-        let name = environment.as_str();
-        let (text, role) =
-            if protected { (format!("[{}]", name.to_uppercase()), Role::Protected) } else { (name.to_owned(), Role::Strong) };
-        title.push(Span::styled(text, look.style(role)));
-    }
-    let room = width.saturating_sub(title.iter().map(Span::width).sum::<usize>() + 8);
+    let mut title = title(dialog, look);
+    let room = room_for_key(&title, width);
     if title.len() > 1 {
         title.push(Span::raw("   "));
     }
     if dialog.set.is_none() {
-        let many = dialog.request.more.len();
-        let what = if many > 1 { super::words::plural(many, "key") } else { dialog.request.key.to_string() };
-        title.extend(spans(&visible(&what).cut(room), Role::Strong, look));
+        title.extend(spans(&visible(&what(dialog)).cut(room), Role::Strong, look));
         title.push(Span::raw(" "));
     }
     let role = if spec.grave { Role::Danger } else { Role::Focus };
     Block::bordered().border_set(set).border_style(look.style(role)).title(Line::from(title)).style(look.style(Role::Text))
+}
+
+fn is_protected(dialog: &Dialog, look: &Look) -> bool {
+    dialog.environment.as_ref().is_some_and(|e| e.is_safe_default() || look.session.is_protected(e))
+}
+
+/// `APPROVE for [PROD]`
+fn title(dialog: &Dialog, look: &Look) -> Vec<Span<'static>> {
+    let spec = &dialog.shown;
+    let mut title = vec![Span::styled(format!(" {} ", spec.title), look.style(Role::Title))];
+    let names = [" in", " to", " for", " from"].iter().any(|end| spec.title.ends_with(end)) || spec.title == "ROLL BACK";
+    if let Some(environment) = dialog.environment.as_ref().filter(|_| names) {
+        let name = environment.as_str();
+        let (text, role) = if is_protected(dialog, look) {
+            (format!("[{}]", name.to_uppercase()), Role::Protected)
+        } else {
+            (name.to_owned(), Role::Strong)
+        };
+        title.push(Span::styled(text, look.style(role)));
+    }
+    title
+}
+
+/// Columns of the title that are left for the key in a dialog of `width`.
+fn room_for_key(title: &[Span], width: usize) -> usize {
+    width.saturating_sub(title.iter().map(Span::width).sum::<usize>() + 8)
+}
+
+/// What it is about: the key, or how many.
+fn what(dialog: &Dialog) -> String {
+    let many = dialog.request.more.len();
+    if many > 1 { super::words::plural(many, "key") } else { dialog.request.key.to_string() }
+}
+
+/// Key and environment as rows, each where the title does not hold it whole.
+fn long_names(dialog: &Dialog, look: &Look, width: usize) -> Vec<Row> {
+    let title = title(dialog, look);
+    let room = room_for_key(&title, width + 4);
+    if dialog.set.is_some() || visible(&what(dialog)).width() <= room {
+        return Vec::new();
+    }
+    let place = dialog.environment.as_ref().filter(|_| room == 0).map(|environment| Row::named("in", environment.as_str()));
+    [Row::named("key", &what(dialog))].into_iter().chain(place).collect()
 }
 
 /// What stands where: lines above the form, the form, lines below it.
@@ -243,7 +274,7 @@ fn draw_text(frame: &mut Frame, area: Rect, which: Focus, dialog: &Dialog, look:
 /// What is read: rows wrapped to `width`; blank ones only where there is room.
 fn top(dialog: &Dialog, look: &Look, width: usize, roomy: bool) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for row in &dialog.shown.rows {
+    for row in long_names(dialog, look, width).iter().chain(&dialog.shown.rows) {
         match row {
             Row::Blank if roomy => lines.push(Line::default()),
             Row::Blank => {}
@@ -441,11 +472,25 @@ fn foot(dialog: &Dialog, look: &Look, width: usize) -> Vec<Line<'static>> {
         lines.extend(long.flat_map(|why| wrapped(&Words::of(Role::Warning, &format!("! {why}")), width, look)));
         lines.extend(wrapped(&as_of(dialog), width, look));
     }
-    if !dialog.shown.command.is_empty() {
+    if is_overdue(dialog) {
+        lines.extend(wrapped(&by_hand(dialog), width, look));
+    } else if !dialog.shown.command.is_empty() {
         let cut = visible(&format!("cli: {}", dialog.shown.command)).cut(width);
         lines.push(Line::from(spans(&cut, Role::Dim, look)));
     }
     lines
+}
+
+/// Whether a kill is not known to be in effect: then what to do by hand stands there whole.
+fn is_overdue(dialog: &Dialog) -> bool {
+    let late = dialog
+        .trying
+        .is_some_and(|(stage, seconds, attempts)| stage == Stage::Asking || attempts > 1 || seconds >= NO_ANSWER.as_secs());
+    dialog.waiting && dialog.insists && (late || dialog.failure.is_some()) && !dialog.shown.command.is_empty()
+}
+
+fn by_hand(dialog: &Dialog) -> Words {
+    Words::of(Role::Warning, "by hand: ").then(&dialog.shown.command)
 }
 
 /// While it is sent and not answered.
@@ -454,11 +499,17 @@ fn trying(dialog: &Dialog) -> Option<Words> {
         return None;
     }
     let (stage, seconds, attempts) = dialog.trying?;
+    let first = attempts < 2 && dialog.failure.is_none();
+    let late = seconds >= NO_ANSWER.as_secs();
     let why = dialog.failure.as_ref().map(|f| format!(" · {}", f.text)).unwrap_or_default();
     Some(match stage {
-        Stage::Asking => Words::of(Role::Danger, "NOT YET IN EFFECT")
-            .then(" · tried for 10 minutes; ctrl-s goes on, esc leaves it; by hand: run the command below elsewhere"),
-        _ if attempts < 2 && dialog.failure.is_none() => Words::of(Role::Pending, "sent, waiting for the registry"),
+        Stage::Asking => {
+            Words::of(Role::Danger, "NOT YET IN EFFECT").then(" · tried for 10 minutes; ctrl-s goes on, esc leaves it")
+        }
+        _ if first && !late => Words::of(Role::Pending, "sent, waiting for the registry"),
+        _ if first && dialog.insists => Words::of(Role::Danger, "NOT YET IN EFFECT")
+            .then(&format!(" as far as is known: no answer for {seconds} s · it goes on waiting · esc leaves it")),
+        _ if first => Words::of(Role::Warning, &format!("sent, no answer for {seconds} s: the request goes on waiting")),
         _ if dialog.insists => Words::of(Role::Danger, "NOT YET IN EFFECT").then(&format!(
             " · trying for {seconds} s, attempt {attempts}, one key: it takes effect once{why} · esc lets it go on behind"
         )),

@@ -1,8 +1,8 @@
 //! How dialogs say numbers, versions and times.
 
 use crate::model::{Actor, BasisPoints, Plan, PlanStep, Timestamp, Version};
-pub(super) use crate::tui::widgets::plural;
 use crate::tui::widgets::age::span;
+pub(super) use crate::tui::widgets::plural;
 use crate::wire::pointers::Reach;
 
 /// `12 min`, `3 h`, `9 d`; what lies in the future is `now`.

@@ -114,6 +114,39 @@ fn a_kill_needs_neither_facts_nor_a_registry_to_be_armed() {
 }
 
 #[test]
+fn a_kill_that_a_hanging_registry_does_not_answer_is_not_in_effect_after_three_seconds_and_is_sent_once() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Kill).ready().typing("o⇥prod§");
+    for _ in 0..40 {
+        bench.wait(250);
+    }
+    let woken = bench.effects.iter().filter(|effect| matches!(effect, Effect::WakeAt(_))).count();
+    assert!(woken > 8, "it looks at the time by itself");
+    assert_eq!(bench.dialog.as_ref().unwrap().trying, Some((Stage::Waiting, 10, 1)));
+    bench.typing("⎋");
+    let banner = bench.desk.banner(bench.steady).unwrap();
+    assert!(banner.contains("NOT YET IN EFFECT as far as is known, trying for 10 s"), "{banner}");
+    let before = bench.effects.len();
+    bench.wait(1_000).wait(1_000);
+    assert!(bench.effects[before..].iter().any(|effect| matches!(effect, Effect::WakeAt(_))), "with no dialog open too");
+    assert_eq!(bench.sent().len(), 1, "the request goes on waiting");
+    bench.answer(Ok(killed()));
+    assert_eq!(bench.desk.banner(bench.steady), None);
+}
+
+#[test]
+fn a_refused_token_is_not_called_a_silent_registry() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Approve).ready().typing("ok");
+    bench.link.wire = Wire::Reconnecting(4);
+    bench.wait(250);
+    assert_eq!(bench.blocked(), ["the registry does not answer"]);
+    bench.link.wire = Wire::SignedOut;
+    bench.wait(250);
+    assert_eq!(bench.blocked(), ["not signed in: the token ended or was revoked"]);
+}
+
+#[test]
 fn esc_lets_a_kill_go_on_behind_and_the_status_line_says_so() {
     let mut bench = Bench::new();
     bench.open(DialogKind::Kill).ready().typing("o⇥prod§");
@@ -313,7 +346,7 @@ fn an_act_left_unanswered_by_an_earlier_process_is_not_sent_unasked() {
     assert!(bench.text().contains("BY HAND"));
     bench.typing("§");
     assert_eq!(bench.sent(), [], "a kill asks for its token here too");
-    bench.key(Key::plain(KeyCode::BackTab)).typing("prod§");
+    bench.typing("prod§");
     assert_eq!(bench.sent(), [first], "the same act with the same key");
     bench.answer(Ok(killed()));
     assert!(bench.dialog.is_none());

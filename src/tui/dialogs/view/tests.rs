@@ -35,6 +35,50 @@ fn the_kill_dialog_at_both_sizes() {
 }
 
 #[test]
+fn a_kill_without_an_answer_says_so_and_what_to_do_by_hand_within_seconds() {
+    let mut bench = Bench::new();
+    bench.open(DialogKind::Kill).ready().typing("o⇥prod§").wait(1_000);
+    let sizes = [(60, 16), (80, 24), (120, 36), (59, 15), (40, 12)];
+    for (width, height) in sizes {
+        let screen = drawn(&bench, width, height, &Screen::default());
+        assert!(screen.contains("waiting for the registry") && !screen.contains("NOT YET"), "{screen}");
+    }
+    bench.wait(2_000);
+    for (width, height) in sizes {
+        let screen = drawn(&bench, width, height, &Screen::default());
+        let words = screen.split_whitespace().filter(|word| *word != "║").collect::<Vec<_>>().join(" ");
+        assert!(screen.contains("NOT YET IN EFFECT"), "{screen}");
+        let command = "by hand: countersign kill support.refund.system --env prod --reason outage";
+        assert!(words.contains(command), "{width}x{height}\n{screen}");
+    }
+}
+
+#[test]
+fn what_is_approved_stands_whole_where_the_window_is_smallest_and_names_are_long() {
+    let mut bench = Bench::new();
+    let mut view = promotion();
+    view.promotion.key_id = format!("support.{}.{}", "a".repeat(40), "b".repeat(40)).parse().unwrap();
+    view.promotion.statement = super::super::spec::shown_statement(&view).digest();
+    let mut request = DialogRequest::new(DialogKind::Approve, view.promotion.key_id.clone());
+    request.environment = Some("prod".parse().unwrap());
+    request.promotion = Some(Box::new(view.clone()));
+    request.seen = Some(crate::tui::msg::Seen { changes: 3, total: 3, acknowledged: Vec::new() });
+    bench.open_request(request).tell(&Msg::Painted).wait(200);
+    bench.read(Slot::Dialog, Answer::Promotion(Box::new(view)));
+    bench.read(Slot::DialogExtra, Answer::Facts(Box::new(facts()))).typing("ok");
+    for (width, height) in [(60, 16), (80, 24), (120, 36)] {
+        let screen = drawn(&bench, width, height, &Screen::default());
+        let plan = super::super::words::steps(&promotion().promotion.plan);
+        for text in ["[PROD]", "from ", "to ", &plan] {
+            assert!(screen.contains(text), "{width}x{height} {text}\n{screen}");
+        }
+        assert!(!screen.contains('…') || screen.matches('…').count() <= 2, "{screen}");
+        let whole = screen.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "");
+        assert!(whole.contains(&"b".repeat(40)), "{screen}");
+    }
+}
+
+#[test]
 fn the_promote_dialog_at_both_sizes() {
     let mut bench = Bench::new();
     bench.open(DialogKind::Promote).ready().typing("Policy 4.2 exception; support lead asked for it.⇥syst");
