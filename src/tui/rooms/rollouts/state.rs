@@ -1,6 +1,6 @@
 //! What Rollouts knows.
 
-use crate::model::{BasisPoints, Environment, EnvironmentPointer, KeyId, PlanStep, ReadinessItem};
+use crate::model::{BasisPoints, Digest, Environment, EnvironmentPointer, KeyId, PlanStep, ReadinessItem, Version};
 use crate::tui::field::{Field, Lines};
 use crate::tui::rooms::marks::Marks;
 use crate::tui::rooms::throttle::Throttle;
@@ -137,9 +137,8 @@ impl State {
         if let Some(row) = self.rows.iter_mut().chain(&mut self.newer).find(|row| row.id() == id) {
             let view = &mut row.view;
             let known = [view.version.take(), view.baseline.take(), view.safe_default.clone()];
-            let version = |digest| known.iter().flatten().find(|version| version.digest == digest).cloned();
-            view.version = version(pointer.digest);
-            view.baseline = pointer.baseline_digest.and_then(version);
+            view.version = find(&known, pointer.digest);
+            view.baseline = pointer.baseline_digest.and_then(|digest| find(&known, digest));
             // Where a rollback would go to now, only the registry knows.
             view.rollback_to = view.rollback_to.filter(|_| view.pointer.digest == pointer.digest);
             view.pointer.clone_from(pointer);
@@ -151,6 +150,10 @@ impl State {
         self.rows.append(&mut self.newer);
         self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id().cmp(&b.id())));
     }
+}
+
+fn find(known: &[Option<Version>], digest: Digest) -> Option<Version> {
+    known.iter().flatten().find(|version| version.digest == digest).cloned()
 }
 
 fn rank(row: &Rolling) -> (bool, bool, bool, BasisPoints) {
