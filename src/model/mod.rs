@@ -51,3 +51,7 @@ pub use token::{Scope, Token};
 pub use variable::{Variable, VariableType};
 pub use variant::Variant;
 pub use version::{Content, Format, Quarantine, Version, VersionState};
+
+/// Bytes of a text that says why: a rationale, a note, a comment, a summary, a description. It is kept for good and comes back in
+/// every page and export of the audit trail.
+pub const MOST_TEXT: usize = 16 * 1024;

@@ -2,7 +2,8 @@
 
 use crate::clock::Clock;
 use crate::model::{
-    Action, Actor, ActorKind, Code, ConfigKey, Digest, Environment, KeyId, Policy, Refusal, Subject, Timestamp, Version,
+    Action, Actor, ActorKind, Code, ConfigKey, Digest, Environment, KeyId, MOST_TEXT, Policy, Refusal, Subject, Timestamp,
+    Version,
 };
 use crate::rules::access::{self, Caller, Need};
 use crate::rules::hidden::is_blank;
@@ -199,7 +200,7 @@ impl<'t> Work<'t> {
     }
 }
 
-/// A text that people must give: not blank, no U+0000.
+/// A text that people must give: not blank, no U+0000, not endless.
 ///
 /// # Errors
 /// `invalid` at `path`.
@@ -210,11 +211,15 @@ pub fn not_blank(path: &str, text: &str) -> Result<(), Refusal> {
     no_nul(path, text)
 }
 
-/// A text without U+0000, which PostgreSQL's texts cannot hold.
+/// A text without U+0000, which PostgreSQL's texts cannot hold, and of no more than [`MOST_TEXT`].
 ///
 /// # Errors
 /// `invalid` at `path`.
 pub fn no_nul(path: &str, text: &str) -> Result<(), Refusal> {
+    if text.len() > MOST_TEXT {
+        let refusal = Refusal::invalid(path, format!("is {} bytes long, more than {MOST_TEXT}", text.len()));
+        return Err(refusal.hint("say it shorter, and link to the rest"));
+    }
     if text.contains('\0') {
         return Err(Refusal::invalid(path, "holds U+0000, which only content may").hint("take the character out"));
     }
@@ -233,6 +238,9 @@ mod tests {
         }
         assert!(not_blank("/rationale", " why ").is_ok());
         assert!(not_blank("/rationale", "a\0b").is_err());
+        assert!(not_blank("/rationale", &"a".repeat(MOST_TEXT)).is_ok());
+        let refusal = no_nul("/note", &"a".repeat(MOST_TEXT + 1)).unwrap_err();
+        assert_eq!((refusal.code, refusal.path.as_deref()), (Code::Invalid, Some("/note")));
     }
 
     #[test]

@@ -35,6 +35,20 @@ async fn bad_bodies_are_refused_with_code_and_place_and_change_nothing() {
             "invalid",
             "/rationale",
         ),
+        (
+            "a rationale without end",
+            versions.clone(),
+            json!({ "content": text(KEY, "x"), "rationale": "a".repeat(16 * 1024 + 1) }).to_string(),
+            "invalid",
+            "/rationale",
+        ),
+        (
+            "a note of a kill without end",
+            format!("/v1/keys/{KEY}/pointers/dev/kill"),
+            json!({ "reason": "outage", "note": "a".repeat(16 * 1024 + 1) }).to_string(),
+            "invalid",
+            "/note",
+        ),
         ("members without names", format!("/v1/versions/{digest}/submit"), "[null, null]".into(), "invalid", ""),
         (
             "unknown field",

@@ -5,7 +5,7 @@ use super::names;
 use crate::cli::context::Context;
 use crate::cli::exit::{Done, Failure};
 use crate::cli::output::line;
-use crate::model::{Actor, ActorKind, Timestamp};
+use crate::model::{Actor, ActorKind, MOST_TEXT, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -125,18 +125,30 @@ struct Read {
 
 /// An author's name as an actor: any name, but not none and not endless.
 fn author(name: &str) -> Actor {
-    let name = name.trim();
-    let mut end = name.len().min(200);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    let name = if end == 0 { "unknown" } else { &name[..end] };
-    Actor { kind: ActorKind::Git, name: name.into() }
+    let name = beginning(name.trim(), 200);
+    Actor { kind: ActorKind::Git, name: if name.is_empty() { "unknown" } else { name }.into() }
 }
 
+/// A commit's message; of one that is longer than a rationale may be, the beginning.
 fn rationale(commit: &Commit) -> String {
     let message = commit.message.trim();
-    if message.is_empty() { format!("imported from commit {}", commit.id) } else { message.to_owned() }
+    match beginning(message, MOST_TEXT) {
+        "" => format!("imported from commit {}", commit.id),
+        whole if whole.len() == message.len() => message.to_owned(),
+        _ => {
+            let rest = format!("… (the rest is in commit {})", commit.id);
+            format!("{}{rest}", beginning(message, MOST_TEXT - rest.len()))
+        }
+    }
+}
+
+/// So many bytes of a text, or a few less where a character would be cut.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// A repository that is read by the `git` program, with everything switched off that could run or fetch something.
@@ -343,5 +355,17 @@ mod tests {
             let actor = author(name);
             assert_eq!(actor.to_string().parse::<Actor>().as_ref(), Ok(&actor), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_message_that_is_longer_than_a_rationale_may_be_is_cut_and_says_where_the_rest_is() {
+        let said = |message: &str| {
+            rationale(&Commit { id: "c0ffee".into(), parent: None, author: String::new(), at: 0, message: message.into() })
+        };
+        assert_eq!(said(" why "), "why");
+        assert_eq!(said(""), "imported from commit c0ffee");
+        let long = said(&"é".repeat(MOST_TEXT));
+        assert!(long.len() <= MOST_TEXT && long.len() > MOST_TEXT - 4, "{}", long.len());
+        assert!(long.ends_with("é… (the rest is in commit c0ffee)"));
     }
 }
