@@ -9,6 +9,8 @@ mod bundle;
 mod context;
 #[cfg(all(feature = "server", feature = "tui"))]
 pub mod demo;
+#[cfg(feature = "server")]
+mod descriptors;
 #[cfg(feature = "tui")]
 mod diff;
 #[cfg(feature = "server")]

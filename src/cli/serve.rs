@@ -1,6 +1,7 @@
 //! `serve DIR`: the server on a directory that `init` made.
 
 use super::context::Context;
+use super::descriptors::room_of_this_process;
 use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
 use super::tls::TlsFiles;
@@ -101,7 +102,7 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let db = registry.db.clone();
-    let limits = Limits::of(args.requests_per_second);
+    let limits = Limits::of(args.requests_per_second).within(room_of_this_process());
     let secure = tls.is_some();
     let listening = Listening::new(listener, tls);
     let task = tokio::spawn(async move {

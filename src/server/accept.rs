@@ -1,5 +1,7 @@
-//! The accept loop: one task a connection, limits on headers and connections, an end without broken answers.
+//! The accept loop: one task a connection, limits on heads and connections, an end without broken answers.
 
+use super::room::{Room, Taken};
+use super::seat::{Line, Seat};
 use super::tls::{Begun, Tls, in_clear};
 use axum::Router;
 use axum::http::Request;
@@ -12,19 +14,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-/// A request's head must be whole within this time; an idle connection ends after it.
+/// A request's head must be whole within this time after the answer before; an idle connection ends after it. The room's own
+/// limits end what this one does not see: who never says which HTTP it speaks, and who takes nothing.
 const HEAD_TIME: Duration = Duration::from_mins(1);
 /// A request's head may have this many bytes.
 const MOST_HEAD: usize = 64 * 1024;
-/// More connections wait.
-const MOST_CONNECTIONS: usize = 4096;
 /// How long running requests may take to end after a shutdown.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// After a connection that could not be taken, the next is tried after this time.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Where connections come in: over TLS where there is a certificate to show.
 #[derive(Debug)]
@@ -53,13 +55,21 @@ struct Entry {
     tls: Option<Tls>,
 }
 
-/// Serves `router` until `shutdown`; then lets running requests end.
-pub async fn accept(Listening { tcp: listener, tls }: Listening, router: Router, shutdown: CancellationToken) {
+/// Serves `router` until `shutdown`, to as many as `room` holds; then lets running requests end.
+pub async fn accept(Listening { tcp: listener, tls }: Listening, router: Router, room: Arc<Room>, shutdown: CancellationToken) {
     let entry = Arc::new(Entry { builder: builder(), router, tls });
     let tracker = TaskTracker::new();
-    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Some((stream, peer, permit)) = next(&listener, &permits, &shutdown).await {
-        tracker.spawn(connection(entry.clone(), stream, peer, shutdown.clone(), permit));
+    let taking = async {
+        loop {
+            let (stream, address, taken) = next(&listener, &room).await;
+            tracker.spawn(connection(entry.clone(), stream, address, shutdown.clone(), taken));
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => {}
+        () = taking => {}
+        () = room.sweeping() => {}
     }
     drop(listener);
     tracker.close();
@@ -80,9 +90,14 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The address that a request comes from.
-#[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+/// Where a request comes from.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// The address.
+    pub address: IpAddr,
+    /// The connection.
+    pub seat: Arc<Seat>,
+}
 
 /// The router for one connection: its requests carry where they come from.
 #[derive(Debug, Clone)]
@@ -104,47 +119,38 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(self.peer.clone());
         self.router.call(request)
     }
 }
 
-/// The next connection; none when the server shuts down.
-async fn next(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-    shutdown: &CancellationToken,
-) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
-    let taken = async {
-        let permit = permits.clone().acquire_owned().await.ok()?;
-        loop {
-            match listener.accept().await {
-                Ok((stream, address)) => return Some((stream, Peer(address.ip()), permit)),
-                Err(error) => {
-                    // Out of file descriptors, or a connection that broke before it was taken: go on, but not hot.
-                    tracing::warn!(%error, "failed to take a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
+/// The next connection, and its place.
+async fn next(listener: &TcpListener, room: &Arc<Room>) -> (TcpStream, IpAddr, Taken) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => return (stream, address.ip(), room.enter(address.ip()).await),
+            Err(error) => {
+                // Out of file descriptors, or a connection that broke before it was taken: go on, but not hot.
+                tracing::warn!(%error, "failed to take a connection");
+                tokio::time::sleep(PAUSE).await;
             }
         }
-    };
-    tokio::select! {
-        biased;
-        () = shutdown.cancelled() => None,
-        taken = taken => taken,
     }
 }
 
-async fn connection(
-    entry: Arc<Entry>,
-    stream: TcpStream,
-    peer: Peer,
-    shutdown: CancellationToken,
-    _permit: OwnedSemaphorePermit,
-) {
+async fn connection(entry: Arc<Entry>, stream: TcpStream, address: IpAddr, shutdown: CancellationToken, taken: Taken) {
     // Without it small answers wait for the peer's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
-    let door = Door { router: entry.router.clone(), peer };
+    let door = Door { router: entry.router.clone(), peer: Peer { address, seat: taken.seat.clone() } };
+    tokio::select! {
+        // What has come is looked at before the connection is given up.
+        biased;
+        () = converse(&entry, stream, door, shutdown) => {}
+        () = taken.until_it_must_go() => {}
+    }
+}
+
+async fn converse(entry: &Entry, stream: TcpStream, door: Door, shutdown: CancellationToken) {
     let Some(tls) = &entry.tls else { return talk(&entry.builder, stream, door, shutdown).await };
     let begun = tokio::select! {
         begun = tls.begin(stream) => begun,
@@ -152,7 +158,7 @@ async fn connection(
     };
     match begun {
         Some(Begun::Secure(stream)) => talk(&entry.builder, stream, door, shutdown).await,
-        Some(Begun::Clear(stream)) => talk(&entry.builder, stream, Door { router: in_clear(), peer }, shutdown).await,
+        Some(Begun::Clear(stream)) => talk(&entry.builder, stream, Door { router: in_clear(), ..door }, shutdown).await,
         None => {}
     }
 }
@@ -161,7 +167,8 @@ async fn talk<S>(builder: &auto::Builder<TokioExecutor>, stream: S, door: Door, 
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(door));
+    let line = TokioIo::new(Line::new(stream, door.peer.seat.clone()));
+    let connection = builder.serve_connection(line, TowerToHyperService::new(door));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -4,7 +4,8 @@
 use super::App;
 use super::accept::Peer;
 use super::error::Rejection;
-use super::limits::Limits;
+use super::held::{Account, is_long};
+use super::limits;
 use super::reading::Reading;
 use super::router::{self, Access};
 use crate::model::{Code, Refusal, Scope, Timestamp};
@@ -17,6 +18,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::net::IpAddr;
 use subtle::ConstantTimeEq as _;
 
 /// Length of a token's id: `cs_` and 10 letters.
@@ -34,18 +36,22 @@ pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Resp
 pub async fn enter(
     mut request: Request,
     next: Next,
-    pass: impl AsyncFnOnce(Option<Access>, &HeaderMap, Option<Peer>) -> Result<Option<Caller>, Shut>,
+    pass: impl AsyncFnOnce(Option<Access>, &HeaderMap, Option<IpAddr>) -> Result<Option<Caller>, Shut>,
 ) -> Response {
     let template = request.extensions().get::<MatchedPath>().cloned();
     let template = template.as_ref().map_or("", MatchedPath::as_str);
-    let peer = request.extensions().get::<Peer>().copied();
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
     let row = router::access(request.method(), template);
     match pass(row, request.headers(), peer).await {
-        Ok(caller) => {
-            if let Some(caller) = caller {
-                request.extensions_mut().insert(caller);
+        Ok(None) => next.run(request).await,
+        Ok(Some(caller)) => {
+            let account = limits::account(&caller).into_owned();
+            request.extensions_mut().insert(caller);
+            let mut response = next.run(request).await;
+            if is_long(&response) {
+                response.extensions_mut().insert(Account(account.into()));
             }
-            next.run(request).await
+            response
         }
         Err(Shut::Refused(refusal)) => Rejection(refusal).into_response(),
         Err(Shut::TooMany { seconds }) => {
@@ -75,7 +81,7 @@ impl From<Refusal> for Shut {
 }
 
 /// Who asks, where the route asks for somebody.
-async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<Peer>) -> Result<Option<Caller>, Shut> {
+async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Option<Caller>, Shut> {
     let row = row.ok_or_else(Refusal::not_found)?;
     if matches!(row, Access::Open | Access::Ticket) {
         return Ok(None);
@@ -86,7 +92,7 @@ async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<
     let caller = match identified {
         Ok(caller) => caller,
         Err(refusal) => {
-            if let Some(Peer(address)) = peer {
+            if let Some(address) = peer {
                 app.limits.failure(address, now).map_err(too_many)?;
             }
             return Err(refusal.into());
@@ -104,10 +110,9 @@ async fn pass(app: &App, row: Option<Access>, headers: &HeaderMap, peer: Option<
 /// Who asks a relay: somebody with a token of the registry that its state holds.
 pub fn pass_by_token(
     reading: &Reading,
-    limits: &Limits,
     row: Option<Access>,
     headers: &HeaderMap,
-    peer: Option<Peer>,
+    peer: Option<IpAddr>,
 ) -> Result<Option<Caller>, Shut> {
     let row = row.ok_or_else(Refusal::not_found)?;
     if matches!(row, Access::Open | Access::Ticket) {
@@ -119,7 +124,7 @@ pub fn pass_by_token(
     let caller = match proved {
         Ok(caller) => caller,
         Err(refusal) => {
-            let guess = peer.map_or(Ok(()), |Peer(address)| limits.failure(address, now));
+            let guess = peer.map_or(Ok(()), |address| reading.limits.failure(address, now));
             guess.map_err(|seconds| Shut::TooMany { seconds })?;
             return Err(refusal.into());
         }

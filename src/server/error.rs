@@ -101,6 +101,9 @@ impl IntoResponse for Rejection {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if code == Code::RateLimited {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         if code == Code::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

@@ -1,11 +1,14 @@
-//! How often somebody may ask: by token, and by address for tokens that are not valid. Kills, and what resolves from memory, never
-//! come here.
+//! What one caller may take of the server: how often it may ask, by token, and by address for tokens that are not valid; how many
+//! streams it may follow, and how much may be on its way to it. Kills, and what resolves from memory, never wait for any of it.
 
-use crate::model::Timestamp;
+use super::room::{Capacity, Room, network};
+use super::shares::{Share, Shares};
+use crate::model::{Refusal, Scope, Timestamp};
 use crate::rules::access::{Caller, Login};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Requests a second that a token may make, unless the operator says otherwise; twice as many at once.
 pub const PER_SECOND: u32 = 2000;
@@ -14,11 +17,32 @@ const FAILURES_PER_MINUTE: u32 = 120;
 /// Callers that are told apart. More share one account, so that a flood of addresses takes no memory.
 const MOST_CALLERS: usize = 20_000;
 
+/// Streams under one token: of a person, and of a program that many processes share.
+const STREAMS: (u64, u64) = (32, 256);
+/// Bytes of long answers on their way under one token, and in all.
+const SENDING: (u64, u64) = (64 << 20, 256 << 20);
+/// What an answer counts that is made while it is sent: what of it is in memory at most, as a rule.
+const MADE_MEANWHILE: u64 = 8 << 20;
+/// Long reads that are being made under one token, and in all.
+const READING: (u64, u64) = (8, 64);
+/// The account of what needs no token.
+pub const ALL_OPEN: &str = "-";
+
 /// The limits of one server.
 #[derive(Debug)]
 pub struct Limits {
     requests: Option<Meter>,
     failures: Option<Meter>,
+    /// Connections.
+    pub room: Arc<Room>,
+    /// Who follows /v1/stream.
+    pub streams: Arc<Shares>,
+    /// Who follows OFREP's channel.
+    pub channels: Arc<Shares>,
+    /// Long reads that are being made.
+    pub reads: Arc<Shares>,
+    /// Bytes of long answers on their way.
+    pub answers: Arc<Shares>,
 }
 
 impl Default for Limits {
@@ -34,12 +58,63 @@ impl Limits {
         Self {
             requests: Some(Meter::new(1_000_000 / i64::from(per_second), i64::from(per_second) * 2)),
             failures: Some(Meter::new(60_000_000 / i64::from(FAILURES_PER_MINUTE), i64::from(FAILURES_PER_MINUTE / 2))),
+            ..Self::off()
         }
     }
 
-    /// None at all.
+    /// However often somebody asks.
     pub fn off() -> Self {
-        Self { requests: None, failures: None }
+        let long = "wait until others are taken, or ask for less at a time (`limit`); a kill never waits";
+        let (room, streams, channels) = places(Capacity::default());
+        let (reads, answers) = (Shares::of("long reads", long, READING.1), Shares::of("bytes of long answers", long, SENDING.1));
+        Self { requests: None, failures: None, room, streams, channels, reads, answers }
+    }
+
+    /// The same on a machine that bears so much.
+    pub fn within(self, capacity: Capacity) -> Self {
+        let (room, streams, channels) = places(capacity);
+        Self { room, streams, channels, ..self }
+    }
+
+    /// A stream for a caller.
+    ///
+    /// # Errors
+    /// Too many.
+    pub fn stream(&self, caller: &Caller) -> Result<Share, Refusal> {
+        let each = if caller.scope == Scope::Service { STREAMS.1 } else { STREAMS.0 };
+        self.streams.take(&account(caller), each, 1)
+    }
+
+    /// A channel for whoever holds a ticket of a token. Many browsers share one, so that it has half of what there is.
+    ///
+    /// # Errors
+    /// Too many.
+    pub fn channel(&self, token_id: &str) -> Result<Share, Refusal> {
+        self.channels.take(token_id, self.channels.all().div_ceil(2), 1)
+    }
+
+    /// A read of many rows, while it is made.
+    ///
+    /// # Errors
+    /// Too many.
+    pub fn long_read(&self, caller: &Caller) -> Result<Share, Refusal> {
+        self.reads.take(&account(caller), READING.0, 1)
+    }
+
+    /// An answer of so many bytes on its way to somebody.
+    ///
+    /// # Errors
+    /// Too much.
+    pub fn sending(&self, who: &str, bytes: u64) -> Result<Share, Refusal> {
+        self.answers.take(who, SENDING.0, bytes)
+    }
+
+    /// An answer to a caller that is made while it is sent.
+    ///
+    /// # Errors
+    /// Too many.
+    pub fn sending_meanwhile(&self, caller: &Caller) -> Result<Share, Refusal> {
+        self.sending(&account(caller), MADE_MEANWHILE)
     }
 
     /// A request of a caller.
@@ -48,10 +123,7 @@ impl Limits {
     /// Too many; the seconds to wait.
     pub fn request(&self, caller: &Caller, now: Timestamp) -> Result<(), u64> {
         let Some(meter) = &self.requests else { return Ok(()) };
-        match caller.login {
-            Login::Token => meter.pass(&caller.token_id, now),
-            Login::Oidc(_) => meter.pass(&caller.actor.to_string(), now),
-        }
+        meter.pass(&account(caller), now)
     }
 
     /// A token that was not valid, from an address. IPv6 addresses of one network (/64) are one: a machine has that many.
@@ -60,10 +132,23 @@ impl Limits {
     /// Too many; the seconds to wait.
     pub fn failure(&self, address: IpAddr, now: Timestamp) -> Result<(), u64> {
         let Some(meter) = &self.failures else { return Ok(()) };
-        match address.to_canonical() {
-            IpAddr::V4(address) => meter.pass(&address.to_string(), now),
-            IpAddr::V6(address) => meter.pass(&format!("{:?}", &address.segments()[..4]), now),
-        }
+        meter.pass(&network(address).to_string(), now)
+    }
+}
+
+/// The connections; streams and channels have a quarter of them each, so that the rest is always for those who ask and go.
+fn places(capacity: Capacity) -> (Arc<Room>, Arc<Shares>, Arc<Shares>) {
+    let quarter = (capacity.connections as u64 / 4).max(1);
+    let streams = Shares::of("streams", "close one that nobody needs; a kill needs none", quarter);
+    let channels = Shares::of("change channels", "ask again from time to time instead; a kill needs none", quarter);
+    (Arc::new(Room::of(capacity)), streams, channels)
+}
+
+/// Whose account a caller's requests are counted in: its token's, or its own where an issuer says who it is.
+pub fn account(caller: &Caller) -> Cow<'_, str> {
+    match caller.login {
+        Login::Token => Cow::Borrowed(&caller.token_id),
+        Login::Oidc(_) => Cow::Owned(caller.actor.to_string()),
     }
 }
 

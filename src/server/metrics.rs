@@ -1,9 +1,8 @@
-//! What the server counts of itself while it answers: requests and how long they took, open streams, checkpoints that were put.
+//! What the server counts of itself while it answers: requests and how long they took, checkpoints that were put.
 
 use super::router::{TABLE, place};
 use crate::model::Timestamp;
 use axum::http::{Method, StatusCode};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,10 +27,6 @@ pub struct RouteCounts {
 pub struct Metrics {
     /// One for each row of the route table, and one for all that is not there.
     routes: Vec<RouteCounts>,
-    /// Who follows /v1/stream now.
-    pub streams: Arc<AtomicI64>,
-    /// Who follows OFREP's channel now.
-    pub channels: Arc<AtomicI64>,
     /// The newest event in a checkpoint that was put where its operator cannot rewrite it, and when (microseconds); 0 = none.
     checkpoint: (AtomicU64, AtomicI64),
 }
@@ -39,7 +34,7 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let routes = (0..=TABLE.len()).map(|_| RouteCounts::default()).collect();
-        Self { routes, streams: Arc::default(), channels: Arc::default(), checkpoint: Default::default() }
+        Self { routes, checkpoint: Default::default() }
     }
 }
 
@@ -74,24 +69,6 @@ impl Metrics {
     }
 }
 
-/// Somebody who follows a stream: counted until it is dropped.
-#[derive(Debug)]
-pub struct Following(Arc<AtomicI64>);
-
-impl Following {
-    /// One more.
-    pub fn begin(count: &Arc<AtomicI64>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,15 +92,5 @@ mod tests {
             .collect();
         assert_eq!(seen[0], ("get", t::ME, vec![0, 1, 1, 0, 0], vec![1, 1, 0, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(seen[1], ("-", "-", vec![0, 0, 0, 1, 0], vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
-    }
-
-    #[test]
-    fn a_follower_counts_as_long_as_it_is_there() {
-        let metrics = Metrics::default();
-        let (one, two) = (Following::begin(&metrics.streams), Following::begin(&metrics.streams));
-        drop(one);
-        assert_eq!(metrics.streams.load(Ordering::Relaxed), 1);
-        drop(two);
-        assert_eq!(metrics.streams.load(Ordering::Relaxed), 0);
     }
 }

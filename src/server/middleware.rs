@@ -1,8 +1,10 @@
 //! What lies around every route: request id, log line, time limit, caught panics, conditional reads.
 
+use super::accept::Peer;
 use super::apart::apart_if;
 use super::cors;
 use super::error::Rejection;
+use super::held;
 use super::reading::Reading;
 use crate::model::{Code, Refusal};
 use crate::rules::canonical;
@@ -38,12 +40,18 @@ async fn answered(State(reading): State<Arc<Reading>>, request: Request, next: N
     let origin = if origins.is_empty() { None } else { request.headers().get(header::ORIGIN).cloned() };
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
+    let visit = request.extensions().get::<Peer>().map(|peer| peer.seat.visit());
+    let request = match &visit {
+        Some(visit) => request.map(|body| visit.receives(body)),
+        None => request,
+    };
     let began = tokio::time::Instant::now();
     let template = matched.as_ref().map_or("-", MatchedPath::as_str);
     let mut response = match cors::preflight(origins, template, &method, request.headers()) {
         Some(response) => response,
         None => timed(request, next).await,
     };
+    response = held::hold(&reading.limits, response, visit);
     cors::tell(origins, template, origin.as_ref(), response.headers_mut());
     let took = began.elapsed();
     reading.metrics.answered(&method, template, response.status(), took);

@@ -7,6 +7,7 @@ pub mod cors;
 pub mod error;
 mod extract;
 mod handlers;
+mod held;
 mod jobs;
 pub mod limits;
 pub mod metrics;
@@ -17,7 +18,10 @@ mod pages;
 mod reading;
 pub mod relay;
 mod respond;
+pub mod room;
 pub mod router;
+mod seat;
+mod shares;
 pub mod tls;
 
 pub use accept::Listening;
@@ -43,7 +47,7 @@ pub struct App {
     pub outside: Arc<Outside>,
     /// Whose tokens prove who somebody is.
     pub issuers: Arc<Issuers>,
-    /// How often somebody may ask.
+    /// What one caller may take.
     pub limits: Arc<Limits>,
     /// What it counts of itself.
     pub metrics: Arc<Metrics>,
@@ -80,9 +84,10 @@ pub async fn serve_with(
     shutdown: CancellationToken,
 ) {
     let (outside, issuers, limits, metrics) = (Arc::new(outside), Arc::default(), Arc::new(limits), Arc::default());
-    let reading = Arc::new(Reading::of(&registry, &outside, &metrics, &shutdown));
+    let room = limits.room.clone();
+    let reading = Arc::new(Reading::of(&registry, &outside, (&metrics, &limits), &shutdown));
     let app = App { registry, reading, outside, issuers, limits, metrics, shutdown: Arc::new(shutdown.clone()) };
     let jobs = jobs::start(&app, &shutdown);
-    accept::accept(listener.into(), router::router(app), shutdown).await;
+    accept::accept(listener.into(), router::router(app), room, shutdown).await;
     jobs.wait().await;
 }

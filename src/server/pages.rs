@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Items per page unless asked.
-const USUAL: u32 = 100;
+pub const USUAL: u32 = 100;
 /// The most items per page.
 pub const MOST: u32 = 1000;
 

@@ -1,6 +1,7 @@
 //! What answers from memory need: the same for a registry's server and for a relay.
 
 use super::cors::Origin;
+use super::limits::Limits;
 use super::metrics::Metrics;
 use super::outside::Outside;
 use crate::clock::Clock;
@@ -23,6 +24,8 @@ pub struct Reading {
     pub meter: Arc<Meter>,
     /// What the server counts of itself.
     pub metrics: Arc<Metrics>,
+    /// What one caller may take.
+    pub limits: Arc<Limits>,
     /// Browsers of these origins may read.
     pub origins: Vec<Origin>,
     /// Ends channels.
@@ -31,21 +34,42 @@ pub struct Reading {
 
 impl Reading {
     /// What a registry's server reads.
-    pub fn of(registry: &Registry, outside: &Outside, metrics: &Arc<Metrics>, shutdown: &CancellationToken) -> Self {
+    pub fn of(
+        registry: &Registry,
+        outside: &Outside,
+        (metrics, limits): (&Arc<Metrics>, &Arc<Limits>),
+        shutdown: &CancellationToken,
+    ) -> Self {
         Self {
             snapshot: registry.snapshot.clone(),
             wake: registry.wake.clone(),
             clock: registry.clock.clone(),
             meter: registry.meter.clone(),
             metrics: metrics.clone(),
+            limits: limits.clone(),
             origins: outside.origins.clone(),
             shutdown: shutdown.clone(),
         }
     }
 
     /// The same over a state that comes from elsewhere.
-    pub fn over(snapshot: Arc<SnapshotCell>, clock: Clock, origins: Vec<Origin>, shutdown: CancellationToken) -> Self {
+    pub fn over(
+        snapshot: Arc<SnapshotCell>,
+        clock: Clock,
+        limits: Limits,
+        origins: Vec<Origin>,
+        shutdown: CancellationToken,
+    ) -> Self {
         let wake = watch::Sender::new(snapshot.get().head().seq);
-        Self { snapshot, wake, clock, meter: Arc::default(), metrics: Arc::default(), origins, shutdown }
+        Self {
+            snapshot,
+            wake,
+            clock,
+            meter: Arc::default(),
+            metrics: Arc::default(),
+            limits: Arc::new(limits),
+            origins,
+            shutdown,
+        }
     }
 }

@@ -4,7 +4,6 @@
 use super::error::Rejection;
 use super::extract::NoQuery;
 use super::handlers::{ofrep, ofrep_events, resolve};
-use super::limits::Limits;
 use super::reading::Reading;
 use super::respond::{SEQ, shown};
 use super::{Listening, accept, auth, middleware, router};
@@ -64,8 +63,6 @@ pub struct Relay {
     pub reading: Arc<Reading>,
     /// How it stands to its registry.
     pub standing: Arc<Standing>,
-    /// How often somebody may guess at tokens.
-    pub limits: Arc<Limits>,
 }
 
 impl FromRef<Relay> for Arc<Reading> {
@@ -76,8 +73,8 @@ impl FromRef<Relay> for Arc<Reading> {
 
 /// Serves until the reading's shutdown; then lets running requests end.
 pub async fn serve(relay: Relay, listening: Listening) {
-    let shutdown = relay.reading.shutdown.clone();
-    accept::accept(listening, routes(relay), shutdown).await;
+    let (shutdown, room) = (relay.reading.shutdown.clone(), relay.reading.limits.room.clone());
+    accept::accept(listening, routes(relay), room, shutdown).await;
 }
 
 /// Every route of a relay: the registry's handlers, under the registry's rows of who may.
@@ -101,7 +98,7 @@ fn routes(relay: Relay) -> Router {
 
 /// The door of a relay: the registry's rows, and tokens of the registry that the state holds.
 async fn guard(State(relay): State<Relay>, request: Request, next: Next) -> Response {
-    let pass = async |row, headers: &_, peer| auth::pass_by_token(&relay.reading, &relay.limits, row, headers, peer);
+    let pass = async |row, headers: &_, peer| auth::pass_by_token(&relay.reading, row, headers, peer);
     auth::enter(request, next, pass).await
 }
 

@@ -36,6 +36,7 @@ mod http_policy;
 mod http_process;
 mod http_races;
 mod http_readiness;
+mod http_room;
 mod http_stream;
 mod import;
 mod integrity;

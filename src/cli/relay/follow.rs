@@ -380,6 +380,7 @@ mod tests {
     use crate::rules::access::Caller;
     use crate::rules::policy;
     use crate::server::Reading;
+    use crate::server::limits::Limits;
     use crate::snapshot::tests::{key_changes, prod, share, snapshot};
     use crate::snapshot::{Change, Pepper, SnapshotCell};
     use tempfile::TempDir;
@@ -396,7 +397,13 @@ mod tests {
             key: None,
             pepper,
             shelf: shelf::open(dir.path()).0,
-            reading: Arc::new(Reading::over(cell, Clock::fixed(Timestamp(1)), Vec::new(), CancellationToken::new())),
+            reading: Arc::new(Reading::over(
+                cell,
+                Clock::fixed(Timestamp(1)),
+                Limits::off(),
+                Vec::new(),
+                CancellationToken::new(),
+            )),
             standing: Arc::default(),
         };
         let mut follower = Follower::new(post, Vec::new());

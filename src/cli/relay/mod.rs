@@ -4,6 +4,7 @@ mod follow;
 mod shelf;
 
 use super::context::Context;
+use super::descriptors::room_of_this_process;
 use super::directory::{self, DATABASE, PEPPER};
 use super::exit::{Done, Exit, Failure};
 use super::proof::public_key;
@@ -121,14 +122,15 @@ pub async fn start(args: &Relay, options: ClientOptions, stop: CancellationToken
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let cell = Arc::new(SnapshotCell::new(snapshot, heard));
+    let limits = Limits::default().within(room_of_this_process());
     let (reading, standing) =
-        (Arc::new(Reading::over(cell, clock, args.cors_origin.clone(), stop.clone())), Arc::<Standing>::default());
+        (Arc::new(Reading::over(cell, clock, limits, args.cors_origin.clone(), stop.clone())), Arc::<Standing>::default());
     let (shelf, writer) = shelf::open(dir);
     let (reads, stands) = (reading.clone(), standing.clone());
     let post = Post { client, pins, key, pepper, shelf, reading: reads, standing: stands };
     let follower = tokio::spawn(Follower::new(post, withheld).run());
     first_state(&reading, &standing).await.inspect_err(|_| stop.cancel())?;
-    let relay = over_http::Relay { reading, standing, limits: Arc::new(Limits::default()) };
+    let relay = over_http::Relay { reading, standing };
     let secure = tls.is_some();
     let listening = Listening::new(listener, tls);
     let task = tokio::spawn(async move {

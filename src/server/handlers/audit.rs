@@ -3,6 +3,7 @@
 use super::sight::Sight;
 use crate::model::{Action, AuditEvent, Digest, KeyId, KeyPattern, Refusal};
 use crate::rules::access::{Caller, sees_free};
+use crate::server::App;
 use crate::server::extract::{Asked, NoQuery};
 use crate::server::pages;
 use crate::server::respond::{Answer, shown};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 const MOST_READS: usize = 50;
 
 /// GET /v1/audit, ascending by seq.
-pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(ask): Asked<ListAudit>) -> Answer {
+pub async fn list(State(app): State<App>, caller: Caller, Asked(ask): Asked<ListAudit>) -> Answer {
     let limit = pages::limit(ask.limit)?;
     let cursor: Option<u64> = pages::after(ask.cursor.as_deref())?;
     let backwards = ask.before.is_some();
@@ -35,7 +36,8 @@ pub async fn list(State(registry): State<Arc<Registry>>, caller: Caller, Asked(a
         limit: if backwards { most } else { most + 1 },
     };
     let filtered = filter.subject.is_some() || filter.actor.is_some() || filter.action.is_some() || place.asks();
-    let mut sight = Sight::begin(&registry, caller).await?;
+    let _share = (most > pages::USUAL).then(|| app.limits.long_read(&caller)).transpose()?;
+    let mut sight = Sight::begin(&app.registry, caller).await?;
     let (events, go_on) =
         collect(&mut sight, filter, &Sought { filtered, place, wanted: most as usize + usize::from(!backwards) }).await?;
     let mut page = pages::page(events, limit, |event| event.seq);

@@ -8,6 +8,7 @@ use crate::server::App;
 use crate::server::auth::identify;
 use crate::server::extract::Asked;
 use crate::server::respond::Answer;
+use crate::server::shares::Share;
 use crate::wire::world::ExportAudit;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -15,16 +16,20 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse as _;
 use futures_util::stream::unfold;
 
-/// Rows read at once.
-const CHUNK: u32 = 500;
+/// Rows read at once, at least and at most.
+const FEWEST: u32 = 8;
+const MOST: u32 = 500;
+/// Bytes that are made at once, about.
+const CHUNK: usize = 512 * 1024;
 
 /// GET /v1/audit/export: one event a line, up to the newest at the beginning. An answer that breaks off was cut, and says so to
 /// HTTP: it never looks whole.
 pub async fn export(State(app): State<App>, caller: Caller, headers: HeaderMap, Asked(ask): Asked<ExportAudit>) -> Answer {
+    let share = app.limits.sending_meanwhile(&caller)?;
     let mut sight = Sight::begin(&app.registry, caller).await?;
     let last = sight.conn().audit_head().await?.seq;
     drop(sight);
-    let feed = Feed { app, headers, after: ask.after.unwrap_or(0), last };
+    let feed = Feed { app, headers, after: ask.after.unwrap_or(0), last, rows: FEWEST, _share: share };
     let lines = unfold(Some(feed), |feed| async move {
         let mut feed = feed?;
         match feed.next().await {
@@ -44,6 +49,9 @@ struct Feed {
     headers: HeaderMap,
     after: u64,
     last: u64,
+    /// Rows read at once: fewer where they are long, so that little is in memory while the peer takes it.
+    rows: u32,
+    _share: Share,
 }
 
 impl Feed {
@@ -56,7 +64,7 @@ impl Feed {
         let caller = identify(&self.app, &self.headers, false).await?;
         let mut sight = Sight::begin(registry, caller).await?;
         let mut lines = Vec::new();
-        for event in sight.conn().audit_after(self.after, CHUNK).await? {
+        for event in sight.conn().audit_after(self.after, self.rows).await? {
             if event.seq > self.last {
                 self.after = self.last;
                 break;
@@ -72,6 +80,7 @@ impl Feed {
             self.after = self.last;
             return Ok(None);
         }
+        self.rows = if lines.len() > CHUNK { self.rows / 2 } else { self.rows * 2 }.clamp(FEWEST, MOST);
         Ok(Some(Bytes::from(lines)))
     }
 }

@@ -6,6 +6,7 @@ use crate::model::{BasisPoints, ConfigKey, Timestamp};
 use crate::rules::access::{Caller, Need, allowed};
 use crate::server::App;
 use crate::server::apart::apart;
+use crate::server::limits::Limits;
 use crate::server::metrics::{BOUNDS, CLASSES};
 use crate::server::respond::Answer;
 use crate::snapshot::{Freshness, Snapshot};
@@ -14,7 +15,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse as _;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A database that does not answer within this time is away.
@@ -106,13 +107,40 @@ fn state(text: &mut Text, app: &App, outbox: Option<[i64; 2]>) {
             text.sample("countersign_outbox_notices", &[("state", state)], count);
         }
     }
-    text.family("countersign_stream_clients", "gauge", "Who follows a stream now.");
-    let followers = |count: &AtomicI64| count.load(Ordering::Relaxed);
-    text.sample("countersign_stream_clients", &[("channel", "v1")], followers(&app.metrics.streams));
-    text.sample("countersign_stream_clients", &[("channel", "ofrep")], followers(&app.metrics.channels));
+    taken(text, &app.limits);
     text.family("countersign_resolves_total", "counter", "Keys that were resolved, whichever protocol asked.");
     for (environment, count) in registry.meter.totals() {
         text.sample("countersign_resolves_total", &[("environment", environment.as_str())], count);
+    }
+}
+
+/// What is scarce: how much of it is taken, how much there is, and who had to go without.
+fn taken(text: &mut Text, limits: &Limits) {
+    let room = &limits.room;
+    text.gauge("countersign_connections", "Open connections.", room.taken());
+    text.gauge(
+        "countersign_connections_most",
+        "As many may be open; then idle ones are closed for those that come.",
+        room.most(),
+    );
+    let name = "countersign_connections_closed_total";
+    text.family(name, "counter", "Connections that the server closed: for room, for silence, because nothing was taken.");
+    for (why, count) in room.closed() {
+        text.sample(name, &[("why", why)], count);
+    }
+    text.family("countersign_stream_clients", "gauge", "Who follows a stream now.");
+    text.sample("countersign_stream_clients", &[("channel", "v1")], limits.streams.held());
+    text.sample("countersign_stream_clients", &[("channel", "ofrep")], limits.channels.held());
+    text.gauge(
+        "countersign_answers_under_way_bytes",
+        "Bytes of long answers that their callers have not taken.",
+        limits.answers.held(),
+    );
+    text.family("countersign_shares_refused_total", "counter", "Requests refused because a token, or all, had their share.");
+    let shares =
+        [("stream", &limits.streams), ("channel", &limits.channels), ("read", &limits.reads), ("answer", &limits.answers)];
+    for (what, shares) in shares {
+        text.sample("countersign_shares_refused_total", &[("of", what)], shares.refused());
     }
 }
 

@@ -5,8 +5,8 @@ use crate::rules::access::{Need, allowed};
 use crate::rules::ticket;
 use crate::server::auth;
 use crate::server::error::Rejection;
-use crate::server::metrics::Following;
 use crate::server::reading::Reading;
+use crate::server::shares::Share;
 use crate::wire::ofrep::REFETCH;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -34,8 +34,8 @@ pub async fn follow(State(reading): State<Arc<Reading>>, headers: HeaderMap, uri
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beat.reset();
-    let following = Following::begin(&reading.metrics.channels);
-    let channel = Channel { reading, token_id, environment, seen, wake, beat, _following: following };
+    let share = reading.limits.channel(&token_id)?;
+    let channel = Channel { reading, token_id, environment, seen, wake, beat, _share: share };
     channel.check()?;
     let events = unfold(channel, |mut channel| async move {
         let event = channel.next().await?;
@@ -57,7 +57,7 @@ struct Channel {
     seen: u64,
     wake: watch::Receiver<u64>,
     beat: Interval,
-    _following: Following,
+    _share: Share,
 }
 
 impl Channel {

@@ -10,6 +10,7 @@ use crate::server::App;
 use crate::server::auth::identify;
 use crate::server::extract::Asked;
 use crate::server::respond::Answer;
+use crate::server::shares::Share;
 use crate::storage::AuditFilter;
 use crate::wire::world::AskReport;
 use axum::body::{Body, Bytes};
@@ -24,11 +25,12 @@ const CHUNK: u32 = 500;
 
 /// GET /v1/audit/report: oldest first; in one environment, or in all that are protected. An answer that breaks off never looks
 /// whole to HTTP.
-pub async fn report(State(app): State<App>, _caller: Caller, headers: HeaderMap, Asked(ask): Asked<AskReport>) -> Answer {
+pub async fn report(State(app): State<App>, caller: Caller, headers: HeaderMap, Asked(ask): Asked<AskReport>) -> Answer {
     if ask.from >= ask.to {
         return Err(Refusal::invalid("to", format!("{} is not after {}", ask.to, ask.from)).into());
     }
-    let feed = Feed { app, headers, ask, after: Some(0), begun: false };
+    let share = app.limits.sending_meanwhile(&caller)?;
+    let feed = Feed { app, headers, ask, after: Some(0), begun: false, _share: share };
     let lines = unfold(Some(feed), |feed| async move {
         let mut feed = feed?;
         match feed.next().await {
@@ -50,6 +52,7 @@ struct Feed {
     /// The event that was read last; none at the end.
     after: Option<u64>,
     begun: bool,
+    _share: Share,
 }
 
 impl Feed {

@@ -11,7 +11,7 @@ use crate::server::App;
 use crate::server::auth::identify;
 use crate::server::error::Rejection;
 use crate::server::extract::Asked;
-use crate::server::metrics::Following;
+use crate::server::shares::Share;
 use crate::wire::stream::{AUDIT, HEARTBEAT, POINTER};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -51,9 +51,8 @@ pub async fn follow(
     let mut beat = tokio::time::interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let wake = app.registry.wake.subscribe();
-    let following = Following::begin(&app.metrics.streams);
-    let follower =
-        Follower { app, caller, headers, audits, last: from, beat, wake, ready: VecDeque::new(), _following: following };
+    let share = app.limits.stream(&caller)?;
+    let follower = Follower { app, caller, headers, audits, last: from, beat, wake, ready: VecDeque::new(), _share: share };
     let events = unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -82,7 +81,7 @@ struct Follower {
     beat: Interval,
     wake: watch::Receiver<u64>,
     ready: VecDeque<Event>,
-    _following: Following,
+    _share: Share,
 }
 
 impl Follower {
