@@ -5,6 +5,7 @@ use super::descriptors::room_of_this_process;
 use super::directory::{self, JOURNAL, POLICY};
 use super::exit::{Done, Failure};
 use super::tls::TlsFiles;
+use crate::model::Digest;
 use crate::rules::canonical;
 use crate::rules::net::Range;
 use crate::server::cors::Origin;
@@ -15,10 +16,15 @@ use crate::workflow::Registry;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+
+/// How often the policy file is compared with the policy in force.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Serves a registry
 #[derive(Debug, clap::Args)]
@@ -65,7 +71,7 @@ pub struct Running {
     /// Whether it speaks https.
     pub secure: bool,
     /// Ends after the cancellation, when the last answer is out.
-    pub task: tokio::task::JoinHandle<Done>,
+    pub task: JoinHandle<Done>,
 }
 
 /// Starts the server of a directory inside this process, ready when this returns.
@@ -96,7 +102,7 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let registry = directory::open_registry(dir, args.database.as_deref(), args.pepper_file.as_deref()).await?;
     let mark = mark_served(&registry).await;
     let registry = remember(registry, &args.journal.clone().unwrap_or_else(|| dir.join(JOURNAL))).await;
-    compare_policy(dir, &registry);
+    let policy_file = PolicyFile { path: dir.join(POLICY), told: None };
     let outside = outside(args, &registry)?;
     let taken = |why: std::io::Error| Failure::failed(format!("failed to listen on {listen}: {why}"));
     let listener = TcpListener::bind(listen).await.map_err(taken)?;
@@ -105,8 +111,11 @@ async fn start_with(args: &Serve, stop: CancellationToken) -> Result<Running, Fa
     let limits = Limits::of(args.requests_per_second).within(room_of_this_process());
     let secure = tls.is_some();
     let listening = Listening::new(listener, tls);
+    let registry = Arc::new(registry);
+    let watching = policy_file.watch(registry.clone(), stop.clone());
     let task = tokio::spawn(async move {
-        server::serve_with(Arc::new(registry), outside, limits, listening, stop).await;
+        server::serve_with(registry, outside, limits, listening, stop).await;
+        watching.abort();
         db.close().await;
         drop((lock, mark));
         Ok(())
@@ -169,19 +178,44 @@ fn outside(args: &Serve, registry: &Registry) -> Result<Outside, Failure> {
     Ok(outside)
 }
 
-/// A file that differs from the policy in force is an alarm, here, in `/readyz` and in every terminal, and changes nothing.
-fn compare_policy(dir: &Path, registry: &Registry) {
-    let in_force = registry.snapshot.get().policy_digest();
-    let Ok(bytes) = std::fs::read(dir.join(POLICY)) else { return };
-    let found = canonical::sha256(&bytes);
-    registry.snapshot.note_policy_file(found);
-    if found != in_force {
-        tracing::error!(
-            file = %dir.join(POLICY).display(),
-            %found,
-            %in_force,
-            "ALARM: the policy file is not the policy in force, which stays; `countersign policy apply` changes it"
-        );
+/// The directory's policy file: one that differs from the policy in force is an alarm, here, in `/readyz` and in every terminal,
+/// and changes nothing. It is looked at as long as the server runs, since both may change.
+struct PolicyFile {
+    path: PathBuf,
+    /// The file about which the alarm was told last.
+    told: Option<Digest>,
+}
+
+impl PolicyFile {
+    /// Looks once before this returns, then again and again.
+    fn watch(mut self, registry: Arc<Registry>, stop: CancellationToken) -> JoinHandle<()> {
+        self.look(&registry);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(LOOK);
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                self.look(&registry);
+            }
+        })
+    }
+
+    /// Compares; says what changed since it was said last.
+    fn look(&mut self, registry: &Registry) {
+        registry.snapshot.note_policy_file(std::fs::read(&self.path).ok().map(|bytes| canonical::sha256(&bytes)));
+        let found = registry.snapshot.foreign_policy_file();
+        if found == self.told {
+            return;
+        }
+        let (file, in_force) = (self.path.display(), registry.snapshot.get().policy_digest());
+        match found {
+            Some(found) => tracing::error!(
+                %file,
+                %found,
+                %in_force,
+                "ALARM: the policy file is not the policy in force, which stays; `countersign policy apply` changes it"
+            ),
+            None => tracing::info!(%file, %in_force, "the policy file is no other than the policy in force any more"),
+        }
+        self.told = found;
     }
 }
 

@@ -102,13 +102,13 @@ impl SnapshotCell {
         !self.waiting().is_empty()
     }
 
-    /// Notes with which policy file the server was started.
-    pub fn note_policy_file(&self, digest: Digest) {
-        *self.policy_file.lock().unwrap_or_else(PoisonError::into_inner) = Some(digest);
+    /// Notes which policy file the server has beside it; none where there is none.
+    pub fn note_policy_file(&self, digest: Option<Digest>) {
+        *self.policy_file.lock().unwrap_or_else(PoisonError::into_inner) = digest;
     }
 
-    /// The policy file with which the server was started, where it is not the policy in force: an alarm that ends by itself when
-    /// that file is applied.
+    /// The policy file that the server has beside it, where it is not the policy in force: an alarm that ends by itself when that
+    /// file is applied.
     pub fn foreign_policy_file(&self) -> Option<Digest> {
         let noted = *self.policy_file.lock().unwrap_or_else(PoisonError::into_inner);
         noted.filter(|digest| *digest != self.get().policy_digest())

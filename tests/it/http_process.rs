@@ -165,6 +165,22 @@ fn another_policy_file_is_reported_and_changes_nothing() {
     ask(&server.url, &token, "POST", "/v1/policy", &json!({ "source": edited, "rationale": "as on disk" }));
     let (_, ready) = ask(&server.url, &token, "GET", "/readyz", &Value::Null);
     assert_eq!(ready["alarms"], json!([]));
+    // So does putting the file right, and an edit under the running server raises it.
+    let alarms_become = |wanted: Value| {
+        let begun = std::time::Instant::now();
+        while ask(&server.url, &token, "GET", "/readyz", &Value::Null).1["alarms"] != wanted {
+            assert!(begun.elapsed().as_secs() < 30, "the alarms never became {wanted}");
+        }
+    };
+    std::fs::write(&file, format!("{edited}\n# and again\n")).unwrap();
+    alarms_become(json!(["policy_file"]));
+    let mut line = String::new();
+    while !line.contains("ALARM: the policy file is not the policy in force") {
+        line.clear();
+        assert!(server.stderr.read_line(&mut line).unwrap() > 0, "the log ended without the alarm");
+    }
+    std::fs::write(&file, &edited).unwrap();
+    alarms_become(json!([]));
     server.signal("-TERM");
     server.child.wait().unwrap();
 }

@@ -16,13 +16,17 @@ pub async fn healthz() -> Answer {
 
 /// Reads work: the snapshot is loaded and within its budget. Alarms are named; they take nothing out of service.
 pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
-    let head = registry.snapshot.get().head();
+    let state = registry.snapshot.get();
+    let head = state.head();
     match registry.snapshot.freshness(registry.clock.now()) {
         Freshness::Fresh => {
-            let policy_file = registry.snapshot.foreign_policy_file().map(|_| "policy_file");
-            let integrity = (registry.snapshot.get().doubts() > 0).then_some("integrity");
-            let alarms: Vec<&str> = policy_file.into_iter().chain(integrity).collect();
-            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": alarms })))
+            let alarms = [
+                registry.snapshot.foreign_policy_file().map(|_| "policy_file"),
+                // Restored and not released yet: reads and kills work.
+                state.read_only().map(|_| "read_only"),
+                (state.doubts() > 0).then_some("integrity"),
+            ];
+            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": Vec::from_iter(alarms.into_iter().flatten()) })))
         }
         Freshness::Stale => {
             Err(Rejection(Refusal::new(Code::Unavailable, "the database has been away for longer than the budget")))
