@@ -114,6 +114,19 @@ impl Config {
         let Some(text) = read_if_there(path)? else { return Ok(Self::default()) };
         toml::from_str(&text).map_err(|e| ConfigError::Content { path: path.to_owned(), why: e.to_string() })
     }
+
+    /// Names the registry in a file that names none; the rest of it stays, letter for letter.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn keep_server(path: &Path, server: &str) -> Result<(), ConfigError> {
+        let rest = read_if_there(path)?.unwrap_or_default();
+        let text = format!("server = {}\n{rest}", toml::Value::from(server));
+        // Where the file is a link, what it leads to is written.
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = real.parent().map_or(Ok(()), make_private);
+        folder.and_then(|()| write_private(&real, text.as_bytes())).map_err(|e| at(path, e))
+    }
 }
 
 /// `tokens.json`: what proves who one is, by server, kept by `login`.

@@ -3,9 +3,9 @@
 use super::context::{Context, ask};
 use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, line, note};
-use crate::client::{Client, ClientOptions, DeviceCode, Keeper, Renewing, device_login};
+use crate::client::{Client, ClientError, ClientOptions, DeviceCode, Keeper, Renewing, device_login};
 use crate::clock::Clock;
-use crate::config::{Secret, Tokens};
+use crate::config::{Config, Secret, Tokens};
 use crate::model::Timestamp;
 use crate::model::oidc::{LoginOffer, Session};
 use crate::tui::secret;
@@ -19,6 +19,8 @@ use std::sync::Arc;
 const SIGINT: u8 = 2;
 
 /// Keeps a token for the registry on this machine, or logs in with an issuer
+///
+/// The first registry becomes the one of commands that name none: `server = "URL"` in config.toml.
 #[derive(Debug, clap::Args)]
 pub struct Login {
     /// Log in with an issuer that the registry's policy names, in a browser of any device; the name may be left out where there is
@@ -87,6 +89,22 @@ fn keep(context: &Context, server: &str, session: Session) -> Done {
     tokens.set_session(server, session);
     tokens.write(&file)?;
     note(&format!("kept in {}", file.display()));
+    keep_server(context, server)
+}
+
+/// Makes the registry the one of commands that name none, unless the settings name one.
+fn keep_server(context: &Context, server: &str) -> Done {
+    let file = context.paths.config_file();
+    match context.config.server.as_deref() {
+        None => {
+            Config::keep_server(&file, server)?;
+            note(&format!("commands go to {} from now on ({})", line(server), file.display()));
+        }
+        Some(other) if other.trim_end_matches('/') != server.trim_end_matches('/') => {
+            note(&format!("commands go to {} unless --server says otherwise ({})", line(other), file.display()));
+        }
+        Some(_) => {}
+    }
     Ok(())
 }
 
@@ -158,13 +176,23 @@ async fn keep_token(context: &Context) -> Done {
     };
     let token = token.trim().to_owned();
     let options = ClientOptions { token: Some(token.clone()), ..context.client_options(&server)? };
-    let me = Client::with(options)?.me().await?;
+    let me = Client::with(options)?.me().await.map_err(refused)?;
     let file = context.paths.tokens_file();
     let mut tokens = Tokens::read(&file)?;
     tokens.set(&server, Secret::new(token));
     tokens.write(&file)?;
     note(&format!("kept in {}", file.display()));
+    keep_server(context, &server)?;
     context.out.answer(&me, me_text)
+}
+
+/// A token that the registry does not take is not kept.
+fn refused(error: ClientError) -> Failure {
+    let failure = Failure::from(error);
+    if failure.exit != Exit::Denied {
+        return failure;
+    }
+    failure.hint("nothing was kept; whoever made the token can make another: `countersign token create --actor person:YOU`")
 }
 
 /// Forgets the token of the registry on this machine.
