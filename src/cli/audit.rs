@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::exit::{Done, Exit, Failure};
-use super::output::{Mark, Output, line, note};
+use super::output::{Mark, Output, line, moment, note};
 use super::proof;
-use crate::client::{Client, Followed, follow, verify_all};
+use crate::client::{Client, Followed, VerifyError, follow, verify_all};
 use crate::model::{Action, Actor, AuditEvent, Timestamp};
 use crate::wire::world::ListAudit;
 use futures_util::StreamExt as _;
@@ -156,7 +156,7 @@ impl Tail {
                     note(&format!("lost: {}; again in {} ms", line(&error.to_string()), retry_in.as_millis()));
                 }
                 Followed::Broken(at) => {
-                    return Err(Failure::new(Exit::Integrity, format!("the audit chain is broken at #{}: {}", at.seq, at.why)));
+                    return Err(VerifyError::Broken(at).into());
                 }
                 _ => {}
             }
@@ -181,8 +181,8 @@ fn print(out: &Output, event: &AuditEvent) -> Done {
 
 fn event_text(out: &Output, event: &AuditEvent) -> String {
     let number = out.mark(Mark::Bold, &format!("#{}", event.seq));
-    let Some(body) = &event.body else { return format!("{number}  {}  (withheld)", event.at) };
+    let Some(body) = &event.body else { return format!("{number}  {}  (withheld)", moment(event.at)) };
     let why = ["rationale", "reason"].iter().find_map(|m| body.detail.get(*m)).and_then(serde_json::Value::as_str).unwrap_or("");
     let why = if why.is_empty() { String::new() } else { format!("  {}", line(why)) };
-    format!("{number}  {}  {}  {}  {}{why}", event.at, line(&body.actor.to_string()), body.said(), line(&body.subject.0))
+    format!("{number}  {}  {}  {}  {}{why}", moment(event.at), line(&body.actor.to_string()), body.said(), line(&body.subject.0))
 }

@@ -26,7 +26,8 @@ pub struct Globals {
     /// How answers are printed
     #[arg(long, global = true, value_enum, default_value_t, value_name = "SHAPE", help_heading = "Global options")]
     pub output: Shape,
-    /// Never ask; fail where an answer would be needed
+    /// Never ask: at a terminal, fail where an answer would be needed. Without a terminal nothing is asked, and the command stands
+    /// for the answer
     #[arg(long, global = true, help_heading = "Global options")]
     pub no_input: bool,
     /// Send the token over plain http beyond this machine
@@ -49,7 +50,7 @@ pub struct Acts {
     /// Only say what would happen
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask, also where the environment is protected
+    /// Do not ask at a terminal, also where the environment is protected; a script is never asked
     #[arg(long)]
     pub yes: bool,
     /// Sent with the request: the same key and request act once, however often they are sent
@@ -70,6 +71,9 @@ pub struct Context {
     pub clock: Clock,
     /// Where answers go.
     pub out: Output,
+    /// The command's client, once it asked for one.
+    #[cfg(feature = "tui")]
+    client: std::sync::OnceLock<crate::client::Client>,
 }
 
 impl Context {
@@ -78,7 +82,15 @@ impl Context {
         let paths = Paths::find(globals.config_dir.clone(), globals.data_dir.clone())?;
         let config = Config::read(&paths.config_file())?;
         let out = Output::new(globals.output);
-        Ok(Self { globals, config, paths, clock: Clock::System, out })
+        Ok(Self {
+            globals,
+            config,
+            paths,
+            clock: Clock::System,
+            out,
+            #[cfg(feature = "tui")]
+            client: std::sync::OnceLock::new(),
+        })
     }
 
     /// The registry's address: flag or environment, then the settings' file.
@@ -89,7 +101,10 @@ impl Context {
     /// The address, or what to do about it.
     pub fn server_or_hint(&self) -> Result<&str, Failure> {
         self.server().ok_or_else(|| {
-            Failure::usage("no registry is named").hint("give --server URL, or set COUNTERSIGN_SERVER, or try `countersign demo`")
+            Failure::usage("no registry is named").hint(
+                "`countersign login --server URL` keeps one (`server = \"URL\"` in config.toml); or give --server URL, set \
+                 COUNTERSIGN_SERVER, or try `countersign demo`",
+            )
         })
     }
 
@@ -143,6 +158,19 @@ pub fn ask(prompt: &str) -> Result<String, Failure> {
 impl Context {
     /// A client of the named registry, with its token or login where there is one.
     pub fn client(&self) -> Result<crate::client::Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let client = self.new_client()?;
+        Ok(self.client.get_or_init(|| client).clone())
+    }
+
+    /// The client that the command used, if it used one.
+    pub fn used_client(&self) -> Option<&crate::client::Client> {
+        self.client.get()
+    }
+
+    fn new_client(&self) -> Result<crate::client::Client, Failure> {
         let server = self.server_or_hint()?;
         let options = crate::client::ClientOptions { token: self.token(server)?, ..self.client_options(server)? };
         if options.token.is_none()

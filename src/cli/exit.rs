@@ -63,6 +63,11 @@ pub struct Failure {
     pub unmet: Vec<ReadinessItem>,
 }
 
+/// What to do about a chain that is not the one seen before.
+#[cfg(feature = "tui")]
+pub const RIGHTFUL: &str = "do not trust this registry until somebody says why; after a rightful restore, `countersign audit \
+                            accept-head --rationale WHY` ends the alarm on this machine";
+
 /// What every command gives back.
 pub type Done = Result<(), Failure>;
 
@@ -153,7 +158,7 @@ impl From<VerifyError> for Failure {
         let message = error.to_string();
         match error {
             VerifyError::Client(error) => error.into(),
-            VerifyError::Broken(_) => Self::new(Exit::Integrity, message),
+            VerifyError::Broken(_) => Self::new(Exit::Integrity, message).hint(RIGHTFUL),
             VerifyError::Pins(_) => Self::failed(message),
         }
     }

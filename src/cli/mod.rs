@@ -56,6 +56,8 @@ mod restore;
 #[cfg(feature = "tui")]
 mod review;
 #[cfg(feature = "tui")]
+mod seen;
+#[cfg(feature = "tui")]
 mod select;
 #[cfg(feature = "server")]
 pub mod serve;
@@ -216,8 +218,9 @@ fn tell(failure: &Failure) {
     output::note(&format!("error: {}", output::lines(&failure.message)));
     for item in &failure.unmet {
         let who = if item.who.is_empty() { String::new() } else { format!(" ({} can meet it)", item.who.join(", ")) };
-        let (name, reason) = (output::line(&item.name), output::line(&item.reason));
-        output::note(&format!("  {} {name} is {}: {reason}{}", item.kind, item.status, output::line(&who)));
+        let name = if item.name == item.kind.as_str() { String::new() } else { format!(" {}", output::line(&item.name)) };
+        let reason = output::line(&item.reason);
+        output::note(&format!("  {}{name} is {}: {reason}{}", item.kind, item.status, output::line(&who)));
     }
     if let Some(hint) = &failure.hint {
         output::note(&format!("hint: {}", output::lines(hint)));

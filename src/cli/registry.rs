@@ -6,7 +6,7 @@ use super::pointer::PlainAct;
 use super::version::Fate;
 use super::{
     audit, bundle, diff, draft, fragment, grep, import, key, login, look, pointer, policy, preview, promote, resolve, review,
-    served, token, version, vote, webhook,
+    seen, served, token, version, vote, webhook,
 };
 use crate::model::Verdict;
 
@@ -65,7 +65,7 @@ pub enum RegistryCommand {
     Wait(promote::Wait),
     Step(pointer::Step),
     /// Holds the steps of a rollout
-    Hold(pointer::Plain),
+    Hold(pointer::HoldArgs),
     /// Lets a held rollout go on
     Resume(pointer::Plain),
     #[command(subcommand)]
@@ -93,8 +93,13 @@ pub enum RegistryCommand {
 }
 
 impl RegistryCommand {
-    /// Runs the command.
+    /// Runs the command; what it was told of the audit chain is verified and remembered.
     pub async fn run(self, context: &Context) -> Done {
+        let done = self.act(context).await;
+        seen::remember(context, done).await
+    }
+
+    async fn act(self, context: &Context) -> Done {
         match self {
             Self::Login(args) => args.run(context).await,
             Self::Logout => login::logout(context),
@@ -148,7 +153,7 @@ impl RegistryCommand {
             Self::Withdraw(args) => args.run(context).await,
             Self::Wait(args) => args.run(context).await,
             Self::Step(args) => args.run(context).await,
-            Self::Hold(args) => args.run(PlainAct::Hold, context).await,
+            Self::Hold(args) => args.run(context).await,
             Self::Resume(args) => args.run(PlainAct::Resume, context).await,
             Self::UndoKill(args) => args.run(PlainAct::UndoKill, context).await,
             Self::Rollout(args) => args.run(context).await,

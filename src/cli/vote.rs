@@ -5,8 +5,10 @@ use super::exit::{Done, Exit, Failure};
 use super::output::{line, note};
 use super::promote::{act_failed, promotion_text};
 use super::review::Shown;
-use crate::client::{Client, VerifyError, contact};
-use crate::model::{Code, Digest, Verdict};
+use super::seen::verified_head;
+use super::select::promotion_id;
+use crate::client::Client;
+use crate::model::{ReadinessKind, Verdict};
 use crate::wire::promotions::{Rationale, Vote};
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ use uuid::Uuid;
 #[derive(Debug, clap::Args)]
 pub struct VoteArgs {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// The gate; may be left out where only one fits
     #[arg(long)]
@@ -24,7 +27,7 @@ pub struct VoteArgs {
     /// Accept the hidden characters that the review shows
     #[arg(long)]
     pub acknowledge_hidden: bool,
-    /// Do not ask, also where the environment is protected
+    /// Do not ask at a terminal, also where the environment is protected; a script is never asked
     #[arg(long)]
     pub yes: bool,
     /// Sent with the request: the same key and request act once
@@ -36,6 +39,7 @@ pub struct VoteArgs {
 #[derive(Debug, clap::Args)]
 pub struct Words {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// The words
     #[arg(long, alias = "note")]
@@ -49,6 +53,7 @@ pub struct Words {
 #[derive(Debug, clap::Args)]
 pub struct Note {
     /// The kill's promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// What happened
     #[arg(long = "note", value_name = "NOTE")]
@@ -91,16 +96,27 @@ impl VoteArgs {
     async fn sign(&self, vote: &mut Vote, context: &Context, client: &Client) -> Done {
         let shown = Shown::fetch(client, self.id).await?;
         let statement = shown.statement()?;
-        // The answer alone goes to stdout; what is signed is shown beside it.
-        let beside = super::output::Output { color: false, ..context.out.clone() };
-        note(&shown.text(&beside, false));
         let p = &shown.view.promotion;
         if statement != p.statement {
             return Err(Failure::new(Exit::Integrity, "what was shown gives another statement than the promotion's"));
         }
-        if let Some(refused) = shown.view.mine.approve_refused.as_deref().filter(|_| vote.verdict == Verdict::Approve) {
-            return Err(Failure::new(Exit::Denied, format!("you cannot approve this: {refused}")));
+        let mine = &shown.view.mine;
+        if vote.verdict == Verdict::Approve {
+            if let Some(refused) = &mine.approve_refused {
+                return Err(Failure::new(Exit::Denied, format!("you cannot approve this: {refused}")));
+            }
+            let is_unmet = |gate: &String| {
+                shown.view.readiness.unmet().any(|item| item.kind == ReadinessKind::Approval && item.name == *gate)
+            };
+            let unmet = mine.can_approve.iter().filter(|gate| is_unmet(gate)).count();
+            if vote.gate.is_none() && mine.can_approve.len() > 1 && unmet != 1 {
+                return Err(Failure::usage("more than one gate fits: name one with --gate")
+                    .hint(format!("yours: {}", mine.can_approve.join(", "))));
+            }
         }
+        // The answer alone goes to stdout; what is signed is shown beside it.
+        let beside = super::output::Output { color: false, ..context.out.clone() };
+        note(&shown.text(&beside, false));
         if self.acknowledge_hidden {
             vote.acknowledged_hidden = shown.hidden().to_vec();
         } else if shown.view.rule.acknowledges_hidden() && !shown.hidden().is_empty() {
@@ -113,15 +129,6 @@ impl VoteArgs {
         vote.statement = Some(statement);
         vote.head = verified_head(context, client).await?;
         Ok(())
-    }
-}
-
-/// The chain's head, verified from the pinned one on; none where the caller may not read the audit trail.
-async fn verified_head(context: &Context, client: &Client) -> Result<Option<Digest>, Failure> {
-    match contact(client, Some(&context.pins())).await {
-        Ok(found) => Ok((found.head.seq > 0).then_some(found.head.event_id)),
-        Err(VerifyError::Client(e)) if e.code() == Some(Code::Forbidden) => Ok(None),
-        Err(e) => Err(e.into()),
     }
 }
 

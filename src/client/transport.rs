@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a connection may take to come up.
@@ -47,6 +48,8 @@ struct Inner {
     http: reqwest::Client,
     bearer: Bearer,
     timeout: Duration,
+    /// The newest audit event that the registry told of.
+    heard: AtomicU64,
 }
 
 /// What proves who calls.
@@ -110,12 +113,23 @@ impl Client {
             .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| ClientError::Protocol(chain_of(&e)))?;
-        Ok(Self { inner: Arc::new(Inner { base, http, bearer, timeout }) })
+        Ok(Self { inner: Arc::new(Inner { base, http, bearer, timeout, heard: AtomicU64::new(0) }) })
     }
 
     /// The registry's base URL without a slash at the end: what pins are kept under.
     pub fn base_url(&self) -> &str {
         &self.inner.base
+    }
+
+    /// The number of the newest audit event that the registry told this client of, by an act's answer or by its trail; 0 where
+    /// it told of none. It is not verified: see [`super::contact`].
+    pub fn heard(&self) -> u64 {
+        self.inner.heard.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the registry told of an event.
+    pub(super) fn heard_of(&self, seq: u64) {
+        self.inner.heard.fetch_max(seq, Ordering::Relaxed);
     }
 
     /// `GET path?query`
@@ -132,7 +146,7 @@ impl Client {
         idempotency: &str,
     ) -> Answer<T> {
         let request = self.inner.http.post(self.address(path)).header("idempotency-key", idempotency).json(body);
-        self.answer(request).await
+        self.act(request).await
     }
 
     /// `PATCH path` with a body and the caller's idempotency key.
@@ -143,13 +157,13 @@ impl Client {
         idempotency: &str,
     ) -> Answer<T> {
         let request = self.inner.http.patch(self.address(path)).header("idempotency-key", idempotency).json(body);
-        self.answer(request).await
+        self.act(request).await
     }
 
     /// `DELETE path` with the caller's idempotency key.
     pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str, idempotency: &str) -> Answer<T> {
         let request = self.inner.http.delete(self.address(path)).header("idempotency-key", idempotency);
-        self.answer(request).await
+        self.act(request).await
     }
 
     /// `POST path` that changes nothing (resolving).
@@ -211,7 +225,22 @@ impl Client {
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Answer<T> {
-        let response = self.signed(request).await.timeout(self.inner.timeout).send().await.map_err(|e| self.broken(&e))?;
+        self.body_of(self.send(request).await?).await
+    }
+
+    /// The answer to an act, which names the act's own event.
+    async fn act<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Answer<T> {
+        let response = self.send(request).await?;
+        let number = response.headers().get("countersign-seq").and_then(|n| n.to_str().ok()).and_then(|n| n.parse().ok());
+        self.heard_of(number.unwrap_or(0));
+        self.body_of(response).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Answer<reqwest::Response> {
+        self.signed(request).await.timeout(self.inner.timeout).send().await.map_err(|e| self.broken(&e))
+    }
+
+    async fn body_of<T: DeserializeOwned>(&self, response: reqwest::Response) -> Answer<T> {
         let (status, bytes) = self.read(response).await?;
         if !(200..300).contains(&status) {
             return Err(refused(status, &bytes));

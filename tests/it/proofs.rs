@@ -149,6 +149,37 @@ async fn an_export_withholds_what_its_reader_may_not_know_and_still_verifies() {
 }
 
 #[test]
+fn each_command_that_acts_or_reads_the_trail_remembers_the_head_that_it_saw() {
+    let p = Program::start();
+    let folder = p.home.path().join("data/pins");
+    let forget = || fs::remove_dir_all(&folder).unwrap();
+    let remembered = || -> Option<u64> {
+        let file = fs::read_dir(&folder)
+            .ok()?
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.extension() == Some("json".as_ref()))?;
+        serde_json::from_slice::<Value>(&fs::read(file).unwrap()).unwrap()["head"]["seq"].as_u64()
+    };
+    let head = p.json("ana", "audit verify")["events"].as_u64().unwrap();
+    for reads in
+        ["audit tail", "changes --env dev --since 1h", "audit checkpoint", "audit report --from 2000-01-01 --to 2100-01-01"]
+    {
+        forget();
+        p.words("ana", reads).good();
+        assert_eq!(remembered(), Some(head), "{reads}");
+    }
+    p.words("root", "key create support.greeting --group owners").good();
+    assert_eq!(remembered(), Some(head + 1));
+    p.draft("support.greeting", "Hello.\n");
+    assert_eq!(remembered(), Some(head + 2));
+    p.words("dee", "submit support.greeting@v1").good();
+    assert_eq!(remembered(), Some(head + 3));
+    forget();
+    p.words("dee", "show support.greeting").good();
+    assert_eq!(remembered(), None, "what tells of no event asks for none");
+}
+
+#[test]
 fn another_trail_is_an_alarm_until_somebody_says_why_it_is_right() {
     let mut p = Program::start();
     p.words("ana", "audit verify").good();
@@ -176,6 +207,12 @@ fn another_trail_is_an_alarm_until_somebody_says_why_it_is_right() {
     let _ = fs::remove_file(p.dir().join("registry.db-shm"));
     p.restart();
     p.words("ana", "audit verify").fails(8, "seen before");
+    let tail = p.words("ana", "audit tail");
+    tail.fails(8, "seen before");
+    assert!(tail.out.contains("token.create") && tail.err.contains("audit accept-head"), "{} {}", tail.out, tail.err);
+    // The alarm keeps nobody from acting, least of all from a kill.
+    p.words("root", "key create support.farewell --group owners").fails(8, "the command was carried out");
+    p.words("dee", "show support.farewell").good();
     p.words("ana", "audit accept-head").fails(2, "--rationale");
     let said =
         p.run("ana", ["audit", "accept-head", "--yes", "--rationale", "the disk died; carol restored last night's backup"]);
