@@ -9,11 +9,21 @@ use crate::wire::versions::CreateVersion;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
+/// A template with its variables, as help shows it.
+const EXAMPLE: &str = r#"A template declares its variables (type: string, integer, number, boolean or json):
+
+  ---
+  model_pin: gpt-x-2026-08
+  variables: [{"name": "customer", "type": "string", "required": true}, {"name": "tone", "type": "string", "default": "warm"}]
+  ---
+  Write to {{ customer }} in a {{ tone }} voice."#;
+
 /// Saves a version of a key
 ///
 /// FILE is content JSON (an object with `body`), or text. Text may begin with front matter: lines `name: value` between two
 /// lines `---`, for format, model_pin, parameters, fragments and variables; values are JSON, or plain words.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLE)]
 pub struct Draft {
     /// The key
     pub key: KeyId,
@@ -137,6 +147,14 @@ mod tests {
         assert_eq!((content.format, content.model_pin.as_deref()), (Format::Template, Some("m-1")));
         assert_eq!(content.parameters["temperature"], json!(0.2));
         assert_eq!(content.variables[0].name, "who");
+    }
+
+    #[test]
+    fn the_example_in_the_help_is_a_template_that_can_be_saved() {
+        let file: String = EXAMPLE.lines().filter_map(|l| l.strip_prefix("  ")).map(|l| format!("{l}\n")).collect();
+        let content = read_text(&file).unwrap();
+        assert_eq!(content.format, Format::Template);
+        crate::rules::content::check(content, &std::collections::BTreeMap::new()).unwrap();
     }
 
     #[test]

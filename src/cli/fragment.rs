@@ -2,7 +2,7 @@
 
 use super::context::{Acts, Context};
 use super::exit::{Done, Failure};
-use super::output::{Table, line, lines};
+use super::output::{Table, line, lines, moment};
 use crate::model::{Digest, Fragment};
 use crate::wire::versions::CreateFragment;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl FragmentCommand {
                             f.digest.short(),
                             line(&f.owning_group),
                             line(&f.author.to_string()),
-                            f.created_at.to_string(),
+                            moment(f.created_at),
                         ]);
                     }
                     table.text(out)

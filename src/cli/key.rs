@@ -2,7 +2,7 @@
 
 use super::context::{Acts, Context};
 use super::exit::{Done, Failure};
-use super::output::{Mark, Output, Table, line};
+use super::output::{Mark, Output, Table, line, moment, note};
 use crate::model::{ConfigKey, EnvironmentPointer, KeyId, KeyNames, UnitType};
 use crate::wire::keys::{CreateKey, KeyHistory, KeyRow, ListKeys, UpdateKey, VersionRow};
 use std::fmt::Write as _;
@@ -182,6 +182,9 @@ impl Keys {
         if let Some(environment) = &self.env {
             rows.retain(|row| row.pointers.iter().any(|p| p.environment.as_str() == environment));
         }
+        if rows.is_empty() {
+            note("no key that you may see fits");
+        }
         context.out.list(&rows, keys_text)
     }
 }
@@ -221,7 +224,7 @@ fn history_text(out: &Output, history: &KeyHistory) -> String {
             p.digest.short(),
             share,
             baseline,
-            p.updated_at.to_string(),
+            moment(p.updated_at),
             p.revision.to_string(),
         ]);
     }
@@ -237,7 +240,7 @@ fn history_text(out: &Output, history: &KeyHistory) -> String {
             p.to_digest.map_or("-".into(), |d| d.short()),
             p.state.to_string(),
             line(&p.actor.to_string()),
-            p.at.to_string(),
+            moment(p.at),
         ]);
     }
     text.push('\n');
@@ -264,7 +267,7 @@ fn versions_text(out: &Output, rows: &[VersionRow]) -> String {
             format!("{}{mark}", v.state),
             v.format.to_string(),
             line(&v.author.to_string()),
-            v.created_at.to_string(),
+            moment(v.created_at),
             line(&row.serving.join(", ")),
             gates.join(", "),
             line(v.rationale.lines().next().unwrap_or("")),

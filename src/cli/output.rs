@@ -1,6 +1,7 @@
 //! What is printed: answers on stdout, all else on stderr; content from outside is made visible; JSON is the API's body.
 
 use super::exit::{Done, Failure};
+use crate::model::Timestamp;
 use crate::rules::hidden;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -110,6 +111,17 @@ pub fn line(text: &str) -> String {
 /// Several lines of text from outside, each made visible.
 pub fn lines(text: &str) -> String {
     text.split('\n').map(|l| hidden::visible(l).plain()).collect::<Vec<_>>().join("\n")
+}
+
+/// `1 file`, `2 files`.
+pub fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A moment for people: to the second, which lists need and no more.
+pub fn moment(at: Timestamp) -> String {
+    let whole = at.to_string();
+    whole.split_once('.').map_or_else(|| whole.clone(), |(seconds, _)| format!("{seconds}Z"))
 }
 
 /// Prints a note to stderr; a closed stderr is no error.

@@ -3,9 +3,9 @@
 use super::context::{Acts, Context};
 use super::exit::{Done, Exit, Failure, exit_of};
 use super::output::{Mark, Output, line, note};
-use super::promote::{act_failed, is_protected, moved_text};
-use super::select::{Span, plan_text};
-use crate::client::{Client, ClientError, Followed, follow};
+use super::promote::{act_failed, is_protected, moved_as, moved_text};
+use super::select::{Span, plan_text, version_of, which};
+use crate::client::{Client, ClientError, Followed, VerifyError, follow};
 use crate::model::{BasisPoints, Environment, KeyId, KeyPattern, KillReason};
 use crate::wire::pointers::{Act, Kill, KillMany, KillOutcome, ListPointers, NextStep, PointerView, Rollback, StepTo};
 use crate::wire::promotions::Moved;
@@ -43,13 +43,25 @@ pub struct Step {
     pub acts: Acts,
 }
 
-/// Holds a rollout, lets it go on, or takes a kill back
+/// Holds a rollout
+#[derive(Debug, clap::Args)]
+pub struct HoldArgs {
+    #[command(flatten)]
+    pub at: At,
+    /// Why, where there is more to say
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub rationale: String,
+    #[command(flatten)]
+    pub acts: Acts,
+}
+
+/// Lets a rollout go on, or takes a kill back
 #[derive(Debug, clap::Args)]
 pub struct Plain {
     #[command(flatten)]
     pub at: At,
     /// Why
-    #[arg(long, default_value = "")]
+    #[arg(long)]
     pub rationale: String,
     #[command(flatten)]
     pub acts: Acts,
@@ -126,7 +138,16 @@ impl Step {
         let body =
             StepTo { to: self.to, down: self.down, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
         let idempotency = context.idempotency(&self.acts);
-        moved(context, client.step(key, env, &body, &idempotency).await, &idempotency)
+        let answer = client.step(key, env, &body, &idempotency).await;
+        let moved = self.at.answer(&client, answer, &idempotency).await?;
+        context.out.answer(&moved, |out, moved| moved_as(moved.promotion.act.as_str(), self.acts.dry_run, out, moved))
+    }
+}
+
+impl HoldArgs {
+    pub async fn run(self, context: &Context) -> Done {
+        let Self { at, rationale, acts } = self;
+        Plain { at, rationale, acts }.run(PlainAct::Hold, context).await
     }
 }
 
@@ -150,7 +171,13 @@ impl Plain {
             PlainAct::Resume => client.resume(key, env, &body, &idempotency).await,
             PlainAct::UndoKill => client.undo_kill(key, env, &body, &idempotency).await,
         };
-        moved(context, answer, &idempotency)
+        let moved = self.at.answer(&client, answer, &idempotency).await?;
+        let word = match act {
+            PlainAct::Hold => "hold",
+            PlainAct::Resume => "resume",
+            PlainAct::UndoKill => "undo-kill",
+        };
+        context.out.answer(&moved, |out, moved| moved_as(word, self.acts.dry_run, out, moved))
     }
 }
 
@@ -159,20 +186,31 @@ impl RollbackArgs {
         let client = context.client()?;
         let At { key, env } = &self.at;
         let to_digest = match &self.to {
-            Some(selector) => Some(client.version_by_selector(key, selector).await?.version.digest),
+            Some(selector) => Some(version_of(&client, key, selector).await?.version.digest),
             None => None,
         };
         let what = format!("roll {key} back in {env}");
         context.confirm(is_protected(&client, key, env).await, &what, env.as_str(), &self.acts)?;
         let body = Rollback { to_digest, rationale: self.rationale, seen_revision: None, dry_run: self.acts.dry_run };
         let idempotency = context.idempotency(&self.acts);
-        moved(context, client.rollback(key, env, &body, &idempotency).await, &idempotency)
+        let answer = client.rollback(key, env, &body, &idempotency).await;
+        let moved = self.at.answer(&client, answer, &idempotency).await?;
+        context.out.answer(&moved, |out, moved| moved_as(moved.promotion.act.as_str(), self.acts.dry_run, out, moved))
     }
 }
 
-fn moved(context: &Context, answer: Result<Moved, ClientError>, idempotency: &str) -> Done {
-    let moved = answer.map_err(|e| act_failed(e.into(), idempotency))?;
-    context.out.answer(&moved, moved_text)
+impl At {
+    /// What moved; or why nothing did: where it is unknown whether something did, with how to send it again.
+    async fn answer(&self, client: &Client, answer: Result<Moved, ClientError>, idempotency: &str) -> Result<Moved, Failure> {
+        match answer {
+            Ok(moved) => Ok(moved),
+            Err(error) => Err(act_failed(self.which(client, error).await, idempotency)),
+        }
+    }
+
+    async fn which(&self, client: &Client, error: ClientError) -> Failure {
+        which(client, &self.key, error, &format!("{} serves nothing in {}", self.key, self.env)).await
+    }
 }
 
 impl KillArgs {
@@ -201,7 +239,10 @@ impl KillArgs {
 
     async fn one(&self, context: &Context, client: &Client, key: &KeyId) -> Done {
         let idempotency = context.idempotency(&self.acts);
-        moved(context, client.kill(key, &self.env, &self.kill(context), &idempotency).await, &idempotency)
+        let at = At { key: key.clone(), env: self.env.clone() };
+        let answer = client.kill(key, &self.env, &self.kill(context), &idempotency).await;
+        let moved = at.answer(client, answer, &idempotency).await?;
+        context.out.answer(&moved, |out, moved| moved_as(moved.promotion.act.as_str(), self.acts.dry_run, out, moved))
     }
 
     fn kill(&self, context: &Context) -> Kill {
@@ -282,7 +323,10 @@ impl Rollout {
     pub async fn run(self, context: &Context) -> Done {
         let Self::Status { at, watch, timeout } = self;
         let client = context.client()?;
-        let first = client.pointer(&at.key, &at.env).await?;
+        let first = match client.pointer(&at.key, &at.env).await {
+            Ok(first) => first,
+            Err(error) => return Err(at.which(&client, error).await),
+        };
         context.out.answer(&first, status_text)?;
         if !watch || is_over(&first) {
             return Ok(());
@@ -296,13 +340,14 @@ impl Rollout {
 }
 
 async fn watch_until_over(context: &Context, client: &Client, at: &At, mut shown: i64) -> Done {
-    let mut stream = follow(client.clone(), None);
+    let mut stream = follow(client.clone(), Some(context.pins()));
     loop {
         // Asked again also when the stream is silent about it: a change may fall between two connections.
         let told = tokio::time::timeout(Duration::from_secs(30), stream.next()).await;
         let concerns = match told {
             Ok(Some(Followed::Pointer(p))) => p.key_id == at.key && p.environment == at.env,
             Ok(Some(Followed::Connected(_))) | Err(_) => true,
+            Ok(Some(Followed::Broken(at))) => return Err(VerifyError::Broken(at).into()),
             _ => false,
         };
         if !concerns {

@@ -4,9 +4,12 @@ use super::context::{Acts, Context};
 use super::exit::{Done, Failure};
 use super::output::{Mark, Output, Table, line, lines};
 use super::promote::readiness_text;
-use crate::model::{Environment, KeyId};
+use super::select::{duration_text, plan_text};
+use crate::model::{Environment, KeyId, Plan};
 use crate::rules::{canonical, policy};
 use crate::wire::world::{ApplyPolicy, ExplainPolicy, PolicyExplained};
+use serde::Deserialize as _;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -91,11 +94,26 @@ async fn explain(context: &Context, key: KeyId, environment: Environment, to: Op
     context.out.answer(&explained, explained_text)
 }
 
+/// A field's value as the policy's author writes it: durations and plans are seconds in the rule.
+fn value_text(field: &str, value: &Value) -> String {
+    let told = match field {
+        "soak" | "expires" => value.as_i64().map(duration_text),
+        "plan" => Plan::deserialize(value).ok().map(|plan| plan_text(&plan)),
+        _ => None,
+    };
+    told.unwrap_or_else(|| value.to_string())
+}
+
 fn explained_text(out: &Output, found: &PolicyExplained) -> String {
     let mut text = format!("{} in {}\n\n", out.mark(Mark::Bold, found.key.as_str()), found.environment);
     let mut rule = Table::new(&["FIELD", "VALUE", "FROM", "LINE"]);
     for field in &found.fields {
-        rule.row([field.field.clone(), line(&field.value.to_string()), line(&field.section), field.line.to_string()]);
+        rule.row([
+            field.field.clone(),
+            line(&value_text(&field.field, &field.value)),
+            line(&field.section),
+            field.line.to_string(),
+        ]);
     }
     text.push_str(&rule.text(out));
     text.push_str("\n\n");

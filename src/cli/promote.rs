@@ -3,7 +3,7 @@
 use super::context::{Acts, Context};
 use super::exit::{Done, Exit, Failure};
 use super::output::{Mark, Output, line, note};
-use super::select::{KeyAt, PlanText, Span, plan_text};
+use super::select::{KeyAt, PlanText, Span, plan_text, promotion_id, version_of};
 use crate::client::Client;
 use crate::model::{BasisPoints, Digest, Environment, KeyId, Promotion, PromotionState, Readiness, ReadinessStatus, Timestamp};
 use crate::wire::promotions::{DryRun, Moved, OpenPromotion, PromotionView, Rationale};
@@ -33,7 +33,7 @@ pub struct Promote {
     #[arg(long)]
     pub change: Option<String>,
     /// The applied promotion whose rollout this one replaces
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = promotion_id)]
     pub supersedes: Option<Uuid>,
     /// Let the registry apply it from this moment on, as soon as everything is met: 2026-12-01T08:00:00Z, or with a zone
     /// 2026-12-01T08:00[Europe/Berlin]
@@ -46,7 +46,7 @@ pub struct Promote {
     #[arg(long, conflicts_with_all = ["at_time", "when_ready"])]
     pub break_glass: bool,
     /// Open this stale or expired one anew
-    #[arg(long, value_name = "ID", conflicts_with_all = [
+    #[arg(long, value_name = "ID", value_parser = promotion_id, conflicts_with_all = [
         "at", "env", "percent", "plan", "change", "supersedes", "at_time", "when_ready", "break_glass",
     ])]
     pub renew: Option<Uuid>,
@@ -83,9 +83,10 @@ pub struct Revive {
 #[derive(Debug, clap::Args)]
 pub struct Apply {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// Why, where there is more to say
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub rationale: String,
     #[command(flatten)]
     pub acts: Acts,
@@ -95,9 +96,10 @@ pub struct Apply {
 #[derive(Debug, clap::Args)]
 pub struct Withdraw {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// Why
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub rationale: String,
     /// Sent with the request: the same key and request act once
     #[arg(long, value_name = "KEY")]
@@ -108,6 +110,7 @@ pub struct Withdraw {
 #[derive(Debug, clap::Args)]
 pub struct Wait {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// Only until nothing stands in its way
     #[arg(long)]
@@ -177,7 +180,7 @@ impl Revive {
     pub async fn run(self, context: &Context) -> Done {
         let client = context.client()?;
         let baseline = match &self.baseline {
-            Some(selector) => Some(client.version_by_selector(&self.at.key, selector).await?.version.digest),
+            Some(selector) => Some(version_of(&client, &self.at.key, selector).await?.version.digest),
             None => None,
         };
         let body = OpenPromotion {
@@ -293,7 +296,8 @@ pub fn promotion_text(out: &Output, p: &Promotion) -> String {
     if !p.plan.is_empty() {
         let _ = write!(text, "\nplan {}", plan_text(&p.plan));
     }
-    let _ = write!(text, "\nby {}: {}", line(&p.actor.to_string()), line(&p.rationale));
+    let why = if p.rationale.is_empty() { String::new() } else { format!(": {}", line(&p.rationale)) };
+    let _ = write!(text, "\nby {}{why}", line(&p.actor.to_string()));
     if let Some(change) = &p.change {
         let _ = write!(text, "\nchange {}", line(change));
     }
@@ -351,17 +355,19 @@ fn dry_run_text(out: &Output, would: &DryRun) -> String {
 
 /// What moved, with the audit number.
 pub fn moved_text(out: &Output, moved: &Moved) -> String {
+    moved_as(moved.promotion.act.as_str(), false, out, moved)
+}
+
+/// The same by the name of the command, and in a dry run what would move.
+pub fn moved_as(act: &str, dry_run: bool, out: &Output, moved: &Moved) -> String {
     let p = &moved.promotion;
-    let number = moved.seq.map_or("nothing changed".into(), |seq| format!("#{seq}"));
-    let mut text = format!("{} {} {number}", out.mark(Mark::Bold, p.act.as_str()), p.key_id);
-    match &moved.pointer {
-        Some(pointer) => {
-            let _ = write!(text, "\n{}", super::key::pointer_text(pointer));
-        }
-        None => {
-            let _ = write!(text, "\n{} {}", p.environment, target(p));
-        }
-    }
+    let number = moved.seq.map_or_else(|| ": nothing was changed".to_owned(), |seq| format!(" #{seq}"));
+    let then = if dry_run { "then: " } else { "" };
+    let after = match &moved.pointer {
+        Some(pointer) => super::key::pointer_text(pointer),
+        None => format!("{} {}", p.environment, target(p)),
+    };
+    let mut text = format!("{} {}{number}\n{then}{after}", out.mark(Mark::Bold, act), p.key_id);
     if !moved.staled.is_empty() {
         let ids: Vec<String> = moved.staled.iter().map(Uuid::to_string).collect();
         let _ = write!(text, "\nstale now: {}", ids.join(", "));

@@ -3,9 +3,9 @@
 use super::context::Context;
 use super::diff::{between, diff_text};
 use super::exit::{Done, Exit, Failure};
-use super::output::{Mark, Output, Table, line, lines};
+use super::output::{Mark, Output, Table, line, lines, moment};
 use super::promote::{promotion_text, readiness_text};
-use super::select::plan_text;
+use super::select::{plan_text, promotion_id};
 use crate::client::Client;
 use crate::model::approval::HiddenSpan;
 use crate::model::diff::ContentDiff;
@@ -31,6 +31,7 @@ pub struct Inbox {
 #[derive(Debug, clap::Args)]
 pub struct Review {
     /// The promotion
+    #[arg(value_parser = promotion_id)]
     pub id: Uuid,
     /// Unchanged paragraphs too
     #[arg(long)]
@@ -222,7 +223,8 @@ impl Shown {
         let _ = writeln!(text, "plan {}", plan_text(&p.plan));
         let _ = writeln!(text, "policy {}", p.policy_digest);
         let reach = &self.view.reach;
-        let _ = writeln!(text, "{} resolves a minute, by {}", reach.per_minute, line(&reach.services.join(", ")));
+        let by = if reach.services.is_empty() { String::new() } else { format!(", by {}", line(&reach.services.join(", "))) };
+        let _ = writeln!(text, "{} resolves a minute{by}", reach.per_minute);
         let _ = writeln!(text, "\n{}", out.mark(Mark::Bold, "Change"));
         match &self.diff {
             Some(diff) => text.push_str(&diff_text(out, diff, expand)),
@@ -242,7 +244,14 @@ impl Shown {
                 let _ = writeln!(text, "\n{}", out.mark(Mark::Bold, "Gates"));
             }
             let score = v.score.map_or(String::new(), |s| format!(" {s}"));
-            let _ = writeln!(text, "{} {}{score} by {} at {}", line(&v.gate_name), v.status, line(&v.reporter.to_string()), v.at);
+            let _ = writeln!(
+                text,
+                "{} {}{score} by {} at {}",
+                line(&v.gate_name),
+                v.status,
+                line(&v.reporter.to_string()),
+                moment(v.at)
+            );
             if !v.summary.is_empty() {
                 let _ = writeln!(text, "{}", indented(&v.summary));
             }
@@ -261,7 +270,7 @@ impl Shown {
                 }
                 _ => "",
             };
-            let _ = writeln!(text, "{} {}{gate}{old} at {}", line(&a.approver.to_string()), a.verdict, a.at);
+            let _ = writeln!(text, "{} {}{gate}{old} at {}", line(&a.approver.to_string()), a.verdict, moment(a.at));
             let _ = writeln!(text, "{}", indented(&a.rationale));
         }
     }

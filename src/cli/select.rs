@@ -1,12 +1,14 @@
 //! `KEY@SEL`, plans and durations as they are written on the command line.
 
-use super::exit::Failure;
-use crate::client::Client;
-use crate::model::{BasisPoints, IdError, KeyId, Plan, PlanStep, Timestamp};
+use super::exit::{Exit, Failure};
+use super::output::line;
+use crate::client::{Client, ClientError};
+use crate::model::{BasisPoints, Code, IdError, KeyId, Plan, PlanStep, Timestamp};
 use crate::wire::keys::Selector;
 use crate::wire::versions::VersionView;
 use std::str::FromStr;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// A version by its key and a selector: `support.greeting@v3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +37,43 @@ impl KeyAt {
         if let Ok(Selector::Environment(environment)) = self.selector.parse() {
             warn_if_partial(client, &self.key, &environment).await;
         }
-        Ok(client.version_by_selector(&self.key, &self.selector).await?)
+        version_of(client, &self.key, &self.selector).await
     }
+}
+
+/// The version of a key that a selector means, its content verified.
+pub async fn version_of(client: &Client, key: &KeyId, selector: &str) -> Result<VersionView, Failure> {
+    let missing = match selector.parse() {
+        Ok(Selector::Environment(environment)) => format!("{key} serves nothing in {environment}"),
+        _ => format!("{key} has no version {selector}"),
+    };
+    match client.version_by_selector(key, selector).await {
+        Ok(found) => Ok(found),
+        Err(error) => Err(which(client, key, error, &missing).await),
+    }
+}
+
+/// Says what is not there: `missing`, or the key itself. The registry's own answer is the same for all, so as to tell nothing of
+/// what is hidden; whoever may see the key is told the rest.
+pub async fn which(client: &Client, key: &KeyId, error: ClientError, missing: &str) -> Failure {
+    if error.code() != Some(Code::NotFound) {
+        return error.into();
+    }
+    match client.key_history(key).await {
+        Ok(_) => {
+            Failure::new(Exit::NotFound, line(missing)).hint(format!("`countersign show {key}` lists versions and environments"))
+        }
+        Err(_) => Failure::new(Exit::NotFound, format!("there is no key {key} that you may see")),
+    }
+}
+
+/// A promotion's id, as `inbox` prints it.
+///
+/// # Errors
+/// What is none.
+pub fn promotion_id(text: &str) -> Result<Uuid, IdError> {
+    let problem = || "is none: it has 36 characters, like those that `countersign inbox` prints".to_owned();
+    text.parse().map_err(|_| IdError { what: "promotion's id", problem: problem() })
 }
 
 /// Says that an environment's digest is not what everybody gets.

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::{Done, Failure};
-use super::output::{Mark, Output, Table, line};
+use super::output::{Mark, Output, Table, line, moment};
 use super::select::{KeyAt, When};
 use crate::client::Client;
 use crate::model::{Action, AuditEvent, Digest, Environment, EnvironmentPointer, KeyPattern, Verdict};
@@ -62,7 +62,7 @@ fn served_text(out: &Output, served: &Served) -> String {
     }
     let mut table = Table::new(&["ENVIRONMENT", "AS", "SHARE", "FROM", "UNTIL", "BY", "ACT", "WHY"]);
     for period in &served.periods {
-        let until = period.until.map_or("now".into(), |until| format!("#{} {}", until.seq, until.at));
+        let until = period.until.map_or("now".into(), |until| format!("#{} {}", until.seq, moment(until.at)));
         let (by, act, why) = period.began_by.as_ref().map_or_else(
             || ("-".into(), "lift".into(), String::new()),
             |began| (line(&began.actor.to_string()), began.act.to_string(), line(&began.rationale)),
@@ -71,7 +71,7 @@ fn served_text(out: &Output, served: &Served) -> String {
             period.environment.to_string(),
             period.served_as.to_string(),
             format!("{} %", period.share),
-            format!("#{} {}", period.from.seq, period.from.at),
+            format!("#{} {}", period.from.seq, moment(period.from.at)),
             until,
             by,
             act,
@@ -138,7 +138,7 @@ fn changes_text(out: &Output, changes: &[AuditEvent]) -> String {
         let pointer = body.detail.get("pointer").cloned().and_then(|p| serde_json::from_value::<EnvironmentPointer>(p).ok());
         table.row([
             format!("#{}", event.seq),
-            event.at.to_string(),
+            moment(event.at),
             line(&body.actor.to_string()),
             line(told("act")),
             line(told("key_id")),

@@ -131,6 +131,9 @@ fn keymaps(context: &Context, flag: Option<&str>) -> Result<Vec<(String, String)
     match flag.or(configured) {
         None | Some("default") => Ok(Vec::new()),
         Some("vim") => Ok(vec![("vim".into(), keymap::VIM.into())]),
-        Some(name) => Ok(vec![file(context, flag.is_some(), name, "keymaps")?]),
+        Some(name) => {
+            let found = file(context, flag.is_some(), name, "keymaps");
+            Ok(vec![found.map_err(|failure| failure.hint("there are default, vim, and files"))?])
+        }
     }
 }

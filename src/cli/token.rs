@@ -2,7 +2,7 @@
 
 use super::context::{Acts, Context};
 use super::exit::Done;
-use super::output::{Output, Table, line, note};
+use super::output::{Output, Table, line, moment, note};
 use crate::model::{Actor, Environment, Scope, Token};
 use crate::wire::people::CreateToken;
 
@@ -11,7 +11,8 @@ use crate::wire::people::CreateToken;
 pub enum TokenCommand {
     /// Make a token; its secret is printed once
     Create {
-        /// For whom: yourself, or a service, like service:ci
+        /// For whom: yourself, or a service, like service:ci; an admin also for other people, whose work whoever made their token
+        /// cannot approve
         #[arg(long)]
         actor: Actor,
         /// full, read, kill, service (only resolves) or public (for browsers)
@@ -72,7 +73,7 @@ impl TokenCommand {
 fn tokens_text(out: &Output, tokens: &[Token]) -> String {
     let mut table = Table::new(&["TOKEN", "ACTOR", "OWNER", "SCOPE", "ENVIRONMENT", "EXPIRES", "NOTE"]);
     for t in tokens {
-        let until = t.revoked_at.map_or_else(|| t.expires_at.to_string(), |at| format!("revoked {at}"));
+        let until = t.revoked_at.map_or_else(|| moment(t.expires_at), |at| format!("revoked {}", moment(at)));
         table.row([
             line(&t.token_id),
             line(&t.actor.to_string()),

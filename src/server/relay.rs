@@ -1,6 +1,7 @@
 //! A relay over HTTP: the registry's own answers to applications, from a state that is followed from elsewhere. No database, nothing
 //! that changes anything.
 
+use super::auth::Shut;
 use super::error::Rejection;
 use super::extract::NoQuery;
 use super::handlers::{ofrep, ofrep_events, resolve};
@@ -98,8 +99,20 @@ fn routes(relay: Relay) -> Router {
 
 /// The door of a relay: the registry's rows, and tokens of the registry that the state holds.
 async fn guard(State(relay): State<Relay>, request: Request, next: Next) -> Response {
-    let pass = async |row, headers: &_, peer| auth::pass_by_token(&relay.reading, row, headers, peer);
+    let pass = async |row, headers: &_, peer| {
+        auth::pass_by_token(&relay.reading, row, headers, peer).map_err(of_applications)
+    };
     auth::enter(request, next, pass).await
+}
+
+/// A person's token is as unknown here as a forged one: what a relay takes is said.
+fn of_applications(shut: Shut) -> Shut {
+    match shut {
+        Shut::Refused(refusal) if refusal.code == Code::Unauthenticated => Shut::Refused(
+            refusal.hint("a relay takes tokens of applications alone, of scope service or public, neither expired nor revoked"),
+        ),
+        other => other,
+    }
 }
 
 async fn elsewhere() -> Rejection {

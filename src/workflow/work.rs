@@ -206,7 +206,8 @@ impl<'t> Work<'t> {
 /// `invalid` at `path`.
 pub fn not_blank(path: &str, text: &str) -> Result<(), Refusal> {
     if is_blank(text) {
-        return Err(Refusal::invalid(path, "is blank").hint("say why, for those who read it later"));
+        return Err(Refusal::invalid(path, format!("{} is blank", path.trim_start_matches('/')))
+            .hint("say why, for those who read it later"));
     }
     no_nul(path, text)
 }

@@ -50,8 +50,11 @@ fn each_failure_has_its_exit_code_and_says_what_to_do() {
     p.words("dee", "promote support.greeting@v1").fails(2, "--env");
     p.words("dee", "cat support.greeting").fails(2, "name the version too");
     p.words("dee", "promote support.greeting@v1 --env dev --plan 5,100 --rationale x").fails(2, "bake");
-    p.words("dee", "cat support.greeting@v9").fails(3, "");
+    p.words("dee", "cat support.greeting@v9").fails(3, "support.greeting has no version v9");
+    p.words("dee", "cat support.greeting@production").fails(3, "support.greeting serves nothing in production");
+    p.words("dee", "cat support.nothing@v1").fails(3, "there is no key support.nothing that you may see");
     p.words("dee", "show support.nothing").fails(3, "");
+    p.words("dee", "review 123").fails(2, "countersign inbox");
     p.words("nobody", "whoami").fails(4, "login");
     p.words("dee", "kill support.greeting --env dev --reason test --yes").fails(4, "kill");
     p.words("web", "show support.greeting").fails(4, "");
@@ -61,7 +64,7 @@ fn each_failure_has_its_exit_code_and_says_what_to_do() {
     p.words("dee", &format!("withdraw {id}")).good();
     p.words("carol", &format!("apply {id} --yes")).fails(5, "");
     p.words("dee", &format!("approve {id} --rationale good --yes")).fails(4, "");
-    p.words("dee", "rollout status support.greeting --env nowhere").fails(3, "");
+    p.words("dee", "rollout status support.greeting --env nowhere").fails(3, "support.greeting serves nothing in nowhere");
     p.stop();
     p.words("dee", "whoami").fails(7, "cannot be reached");
     p.words("carol", "kill support.greeting --env dev --reason test --yes").fails(7, "--idempotency-key");
@@ -141,9 +144,22 @@ fn a_token_is_kept_at_login_and_forgotten_at_logout() {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     }
+    let unnamed = |args: &[&str]| said(p.command("nobody", args).env_remove("COUNTERSIGN_SERVER"));
+    assert!(unnamed(&["whoami"]).good().out.contains("person:dee"), "login made it the registry of commands that name none");
     p.words("nobody", "logout").good();
     p.words("nobody", "whoami").fails(4, "");
     p.words("nobody", "logout").fails(3, "no token");
+    let settings = p.home.path().join("config/config.toml");
+    std::fs::write(&settings, "# mine\ntheme = \"mono\"\n").unwrap();
+    unnamed(&["whoami"]).fails(2, "countersign login --server");
+    p.feed("nobody", "login", p.token("dee")).good();
+    let kept = std::fs::read_to_string(&settings).unwrap();
+    assert_eq!(kept, format!("server = \"{}\"\n# mine\ntheme = \"mono\"\n", p.server), "the rest stays");
+    std::fs::write(&settings, "server = \"http://127.0.0.1:1\"\n").unwrap();
+    let elsewhere = p.feed("nobody", "login", p.token("dee"));
+    assert!(elsewhere.good().err.contains("commands go to http://127.0.0.1:1 unless"), "{}", elsewhere.err);
+    assert!(!std::fs::read_to_string(&settings).unwrap().contains(&p.server), "a registry that is named stays");
+    p.words("nobody", "logout").good();
     p.feed("nobody", "login", "cs_not_a_token").fails(4, "");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("cs_not"), "what the registry refuses is not kept");
 }

@@ -30,7 +30,9 @@ fn a_rollout_steps_holds_resumes_and_rolls_back() {
     p.served_in_dev("support.greeting", "one");
     into_production(&p, "support.greeting@v1");
     p.words("carol", "step support.greeting --env production --to 33 --rationale x --yes").fails(1, "33");
-    p.words("carol", "hold support.greeting --env production --rationale wait").good();
+    let held = p.words("carol", "hold support.greeting --env production --rationale wait");
+    assert!(held.good().out.starts_with("hold support.greeting #"), "{}", held.out);
+    p.words("carol", "resume support.greeting --env production --yes").fails(2, "--rationale");
     assert_eq!(pointer(&p)["held"], true);
     p.words("carol", "step support.greeting --env production --rationale x --yes").fails(6, "held");
     p.words("carol", "resume support.greeting --env production --rationale on --yes").good();
@@ -66,6 +68,8 @@ fn a_killed_key_serves_its_safe_default_until_it_is_revived() {
     let safe = p.open("support.greeting@v2 --env @safe-default");
     p.words("ana", &format!("approve {safe} --rationale ok --yes")).good();
     p.words("carol", &format!("apply {safe} --yes")).good();
+    let told = p.words("carol", "kill support.greeting --env production --reason test --dry-run");
+    assert!(told.good().out.starts_with("kill support.greeting: nothing was changed\nthen: production "), "{}", told.out);
     let dry = p.json("carol", "kill support.greeting --env production --reason test --dry-run");
     assert_eq!((&dry["seq"], &pointer(&p)["killed"]), (&Value::Null, &Value::Bool(false)));
     p.words("carol", "kill support.greeting --env production --reason test --note drill --yes").good();
@@ -122,6 +126,26 @@ fn votes_are_given_taken_back_overridden_and_renewed() {
     assert_eq!((renewed["state"].as_str(), renewed["supersedes"].as_str()), (Some("open"), Some(id.as_str())));
     let id = renewed["promotion_id"].as_str().unwrap();
     p.words("carol", &format!("wait {id} --timeout 1s")).fails(6, "accuracy");
+}
+
+#[test]
+fn an_approval_that_cannot_be_sent_is_refused_before_the_review_is_printed() {
+    let p = Program::start();
+    let file = p.home.path().join("policy.toml");
+    let one = r#"{ gate = "review", group = "@owning", count = 1 }"#;
+    let two = format!(r#"{one}, {{ gate = "release", group = "owners", count = 1 }}"#);
+    std::fs::write(&file, POLICY.replace(one, &two)).unwrap();
+    p.words("root", &format!("policy apply {} --rationale x --yes", file.display())).good();
+    p.served_in_dev("support.greeting", "one");
+    let id = p.open("support.greeting@v1 --env production");
+    let unclear = p.words("ana", &format!("approve {id} --rationale good --yes"));
+    unclear.fails(2, "name one with --gate");
+    assert!(!unclear.err.contains("Requirements") && unclear.err.contains("review, release"), "{}", unclear.err);
+    p.words("ana", &format!("approve {id} --gate release --rationale good --yes")).good();
+    let again = p.words("ana", &format!("approve {id} --gate review --rationale good --yes"));
+    again.fails(4, "you cannot approve this");
+    assert!(!again.err.contains("Requirements"), "{}", again.err);
+    p.words("bob", &format!("approve {id} --rationale good --yes")).good();
 }
 
 #[test]

@@ -117,6 +117,8 @@ async fn only_tokens_that_only_resolve_work_at_a_relay_and_nothing_else_is_there
         let ofrep = near.post(token, &format!("{BULK}/{KEY}"), json!({})).await;
         assert_eq!(ofrep.status.as_u16(), status, "{who}");
     }
+    let person = near.resolve(&token_of("dee"), KEY, "dev", "u").await;
+    assert!(person.json()["hint"].as_str().unwrap().contains("applications alone"), "{}", person.text);
     assert!(near.resolve(&app, KEY, "dev", "u").await.good()["unit_hash"].is_string());
     assert!(near.resolve(&site, KEY, "dev", "u").await.good()["unit_hash"].is_null(), "browsers get no pseudonym");
     let get = said(near.request(&app, Method::GET, &format!("/v1/environments/dev/resolve/{KEY}"))).await;

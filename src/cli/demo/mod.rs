@@ -27,7 +27,7 @@ pub struct Demo {
     /// The port to listen on; the last one or a free one unless given
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
-    /// Whose terminal to open: ana, bob, carol or dee
+    /// Whose terminal to open: ana, bob, carol, dee, erin, or olga, the admin
     #[arg(long = "as", value_name = "NAME", default_value = "ana")]
     pub person: String,
     /// Start over: what the demo held is deleted

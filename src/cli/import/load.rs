@@ -3,7 +3,7 @@
 use crate::cli::audit::progress;
 use crate::cli::context::Context;
 use crate::cli::exit::{Done, Exit, Failure};
-use crate::cli::output::{line, note};
+use crate::cli::output::{line, note, plural};
 use crate::client::{Client, ClientError};
 use crate::model::{
     Actor, Code, Content, Digest, Environment, Format, KeyId, PromotionState, Timestamp, UnitType, Variable, VariableType,
@@ -124,10 +124,11 @@ pub async fn load(
 }
 
 fn report_text(report: &Report) -> String {
-    let mut text =
-        format!("{} files, {} keys, {} versions, {} new", report.files, report.keys, report.versions, report.new_versions);
+    let [files, keys, versions] =
+        [(report.files, "file"), (report.keys, "key"), (report.versions, "version")].map(|(count, what)| plural(count, what));
+    let mut text = format!("{files}, {keys}, {versions}, {} new", report.new_versions);
     if let Some(opened) = report.opened {
-        let _ = write!(text, ", {opened} promotions opened");
+        let _ = write!(text, ", {} opened", plural(opened, "promotion"));
     }
     for skipped in &report.skipped {
         let _ = write!(text, "\nskipped {}: {}", line(&skipped.path), line(&skipped.reason));
@@ -137,7 +138,7 @@ fn report_text(report: &Report) -> String {
 
 fn stopped(failure: Failure, want: &Wanted, report: &Report) -> Failure {
     let place = format!("{} of {}", line(&want.found.path), want.found.at);
-    let message = format!("{place}: {}; {} new versions were saved before it", failure.message, report.new_versions);
+    let message = format!("{place}: {}; new versions that were saved before it: {}", failure.message, report.new_versions);
     Failure { message, ..failure }
 }
 
