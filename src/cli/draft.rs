@@ -14,7 +14,7 @@ const EXAMPLE: &str = r#"A template declares its variables (type: string, intege
 
   ---
   model_pin: gpt-x-2026-08
-  variables: [{"name": "customer", "type": "string", "required": true}, {"name": "tone", "type": "string", "default": "warm"}]
+  variables: [{"name": "customer", "type": "string", "required": true}, {"name": "tone", "type": "string", "required": false, "default": "warm"}]
   ---
   Write to {{ customer }} in a {{ tone }} voice."#;
 

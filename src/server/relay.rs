@@ -99,9 +99,7 @@ fn routes(relay: Relay) -> Router {
 
 /// The door of a relay: the registry's rows, and tokens of the registry that the state holds.
 async fn guard(State(relay): State<Relay>, request: Request, next: Next) -> Response {
-    let pass = async |row, headers: &_, peer| {
-        auth::pass_by_token(&relay.reading, row, headers, peer).map_err(of_applications)
-    };
+    let pass = async |row, headers: &_, peer| auth::pass_by_token(&relay.reading, row, headers, peer).map_err(of_applications);
     auth::enter(request, next, pass).await
 }
 

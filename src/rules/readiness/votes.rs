@@ -4,7 +4,7 @@ use super::{ReadinessItem, Serving, gates, item, roles};
 use crate::model::policy::ApprovalRule;
 use crate::model::{Actor, Approval, Digest, ReadinessKind, ReadinessStatus, Verdict};
 use crate::rules::access::{Caller, Need, allowed};
-use crate::rules::policy::{group_members, group_of, person_of};
+use crate::rules::policy::{group_members, group_of, person_of, same_person};
 use crate::rules::statement::Statement;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -150,9 +150,20 @@ fn augment(
 /// Why a person cannot approve or override, whatever the gate (R6), to be read after "is": "an author of this version". None where
 /// four eyes are kept.
 pub fn excluded(serving: &Serving<'_>, person: &Actor) -> Option<String> {
-    let policy = serving.policy;
-    let person = person_of(policy, person);
-    let is = |actor: &Actor| person_of(policy, actor) == person;
+    had_a_hand(serving, person).or_else(|| {
+        let version = serving.to;
+        let wrote = version.authors.iter().chain([&version.author]).chain(&version.submitter);
+        let opened = serving.promotion.map(|promotion| &promotion.actor);
+        let is = |actor: &Actor| same_person(serving.policy, actor, person);
+        let owned = |actor: &&Actor| serving.owners.get(*actor).is_some_and(|owners| owners.iter().any(is));
+        let owned = wrote.chain(serving.fragment_authors).chain(opened).find(owned);
+        owned.map(|actor| format!("an owner of a token that acts for {actor}"))
+    })
+}
+
+/// Whether a person wrote it, submitted it or opened it, under whatever account.
+fn had_a_hand(serving: &Serving<'_>, person: &Actor) -> Option<String> {
+    let is = |actor: &Actor| same_person(serving.policy, actor, person);
     let version = serving.to;
     let opened = serving.promotion.map(|promotion| &promotion.actor);
     if is(&version.author) || version.authors.iter().any(is) {
@@ -164,24 +175,18 @@ pub fn excluded(serving: &Serving<'_>, person: &Actor) -> Option<String> {
     if serving.fragment_authors.iter().any(is) {
         return Some("an author of a fragment that it pins".to_owned());
     }
-    if opened.is_some_and(is) {
-        return Some("who opened this promotion".to_owned());
-    }
-    let wrote = version.authors.iter().chain([&version.author]).chain(&version.submitter);
-    let acted = wrote.chain(serving.fragment_authors).chain(opened);
-    let owned = |actor: &&Actor| serving.owners.get(*actor).is_some_and(|owners| owners.iter().any(is));
-    acted.into_iter().find(owned).map(|actor| format!("an owner of a token that acts for {actor}"))
+    opened.is_some_and(is).then(|| "who opened this promotion".to_owned())
 }
 
 /// Why nothing that is given with a token of this owner counts, to be read after "is": whoever made a token for somebody else can
-/// act as them, so four eyes hold for both. None where they are kept.
+/// act as them, so what bars the one bars the other. Whoever made the tokens of author and approver alike, and did nothing under
+/// their own name, is not barred: else an admin could not make a team's tokens.
 pub fn owner_bars(serving: &Serving<'_>, owner: &Actor) -> Option<String> {
     let voted = |vote: &Approval| {
-        matches!(vote.verdict, Verdict::Approve | Verdict::Override)
-            && person_of(serving.policy, &vote.approver) == person_of(serving.policy, owner)
+        matches!(vote.verdict, Verdict::Approve | Verdict::Override) && same_person(serving.policy, &vote.approver, owner)
     };
     let votes = || serving.approvals.iter().any(voted).then(|| "one of its approvers already".to_owned());
-    excluded(serving, owner).or_else(votes)
+    had_a_hand(serving, owner).or_else(votes)
 }
 
 /// One item for each approval gate of the rule.
