@@ -95,8 +95,10 @@ pub enum RegistryCommand {
 impl RegistryCommand {
     /// Runs the command; what it was told of the audit chain is verified and remembered.
     pub async fn run(self, context: &Context) -> Done {
+        // What holds back or only speaks was asked for because something is wrong: that it was done is what its end says.
+        let holds_back = matches!(self, Self::Kill(_) | Self::Hold(_) | Self::Rollback(_) | Self::Comment(_));
         let done = self.act(context).await;
-        seen::remember(context, done).await
+        seen::remember(context, done, holds_back).await
     }
 
     async fn act(self, context: &Context) -> Done {

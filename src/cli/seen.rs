@@ -24,8 +24,9 @@ pub async fn verified_head(context: &Context, client: &Client) -> Result<Option<
     }
 }
 
-/// Ends a command that acted, or read the trail: afterwards, so that an alarm never keeps a kill from being sent.
-pub async fn remember(context: &Context, done: Done) -> Done {
+/// Ends a command that acted, or read the trail: afterwards, so that an alarm never keeps a kill from being sent. Of a command that
+/// was carried out and `holds_back`, the alarm is told, and it ends well all the same.
+pub async fn remember(context: &Context, done: Done, holds_back: bool) -> Done {
     let told_already = done.as_ref().is_err_and(|failure| failure.exit == Exit::Integrity);
     let Some(client) = context.used_client().filter(|client| client.heard() > 0 && !told_already) else { return done };
     let alarm: Failure = match verified_head(context, client).await {
@@ -37,6 +38,10 @@ pub async fn remember(context: &Context, done: Done) -> Done {
         Err(broken) => broken.into(),
     };
     match done {
+        Ok(()) if holds_back => {
+            super::tell(&alarm);
+            return Ok(());
+        }
         Ok(()) => note("the command was carried out; afterwards the audit chain was looked at"),
         Err(failure) => super::tell(&failure),
     }

@@ -151,6 +151,7 @@ async fn an_export_withholds_what_its_reader_may_not_know_and_still_verifies() {
 #[test]
 fn each_command_that_acts_or_reads_the_trail_remembers_the_head_that_it_saw() {
     let p = Program::start();
+    p.served_in_dev("support.seen", "x");
     let folder = p.home.path().join("data/pins");
     let forget = || fs::remove_dir_all(&folder).unwrap();
     let remembered = || -> Option<u64> {

@@ -200,6 +200,7 @@ async fn a_registry_that_was_put_back_from_an_older_backup_is_refused_but_for_it
     let relay = Relayed::start(&stage, &["--accept-head", "carol restored it"]);
     relay.stands("following").await;
     assert_eq!(relay.resolve("u").await.0["killed"], true, "it is killed there");
+    stage.registry.run("ana", ["audit", "accept-head", "--yes", "--rationale", "carol restored it"]).good();
     let seq = stage.registry.json("ana", "audit tail -n 1")["items"][0]["seq"].clone();
     assert_eq!(relay.health().await["seq"], seq);
     let why = fs::read_to_string(stage.data().join("pins/accepted.ndjson")).unwrap();

@@ -725,6 +725,7 @@ const WALKS: &[&str] = &[
     "FROM environment_pointer p ORDER BY",
     "IN (SELECT digest FROM environment_pointer",
     "COUNT(*) FROM config_key",
+    "MAX(p.applied_seq) AS seq FROM promotion p",
 ];
 
 #[test]

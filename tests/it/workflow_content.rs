@@ -568,7 +568,7 @@ fn on_a_full_disk_a_kill_takes_the_reserve_and_nothing_else_does() {
         full().await.unwrap();
         let body = countersign::wire::pointers::Kill {
             reason: countersign::model::KillReason::Safety,
-            note: Some("y".repeat(100_000)),
+            note: Some("y".repeat(16_000)),
             issued_at: None,
             seen_revision: None,
             dry_run: false,
