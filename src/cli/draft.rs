@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn the_example_in_the_help_is_a_template_that_can_be_saved() {
-        let file: String = EXAMPLE.lines().filter_map(|l| l.strip_prefix("  ")).map(|l| format!("{l}\n")).collect();
-        let content = read_text(&file).unwrap();
+        let file: Vec<&str> = EXAMPLE.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        let content = read_text(&file.join("\n")).unwrap();
         assert_eq!(content.format, Format::Template);
         crate::rules::content::check(content, &std::collections::BTreeMap::new()).unwrap();
     }

@@ -206,14 +206,15 @@ impl PolicyFile {
             return;
         }
         let (file, in_force) = (self.path.display(), registry.snapshot.get().policy_digest());
-        match found {
-            Some(found) => tracing::error!(
+        if let Some(found) = found {
+            tracing::error!(
                 %file,
                 %found,
                 %in_force,
                 "ALARM: the policy file is not the policy in force, which stays; `countersign policy apply` changes it"
-            ),
-            None => tracing::info!(%file, %in_force, "the policy file is no other than the policy in force any more"),
+            );
+        } else {
+            tracing::info!(%file, %in_force, "the policy file is no other than the policy in force any more");
         }
         self.told = found;
     }

@@ -192,7 +192,7 @@ impl Room {
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => IpAddr::from((u128::from(six) >> 64 << 64).to_be_bytes()),
-        four => four,
+        four @ IpAddr::V4(_) => four,
     }
 }
 

@@ -28,16 +28,13 @@ impl Doubts {
                 continue;
             }
             let place = format!("the pointer of {} in {}", row.key_id, row.environment);
-            served.push(match after {
-                Some(after) => {
-                    self.0.push(format!("{place} is not what the audit trail left; it serves as the trail says"));
-                    after
-                }
-                None => {
-                    self.0.push(format!("no event of the audit trail says how {place} came to be; it serves as if killed"));
-                    EnvironmentPointer { killed: true, ..row }
-                }
-            });
+            if let Some(after) = after {
+                self.0.push(format!("{place} is not what the audit trail left; it serves as the trail says"));
+                served.push(after);
+            } else {
+                self.0.push(format!("no event of the audit trail says how {place} came to be; it serves as if killed"));
+                served.push(EnvironmentPointer { killed: true, ..row });
+            }
         }
         for ((key, environment), after) in left {
             self.0.push(format!("the pointer of {key} in {environment} is missing; it serves as the audit trail says"));

@@ -40,7 +40,7 @@ impl Verb for KillPointer {
         let mut row = moving::row(work, &place, &done, &after);
         row.reason = Some(self.body.reason);
         row.review_owed = true;
-        row.note_due_at = is_blank(&note).then(|| work.at.plus_seconds(NOTE_SECONDS));
+        row.note_due_at = is_blank(note).then(|| work.at.plus_seconds(NOTE_SECONDS));
         if self.body.dry_run {
             return Ok(moving::would(row, after));
         }

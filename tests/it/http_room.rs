@@ -157,7 +157,7 @@ async fn where_long_answers_wait_to_be_taken_more_are_refused_and_a_kill_is_not(
     let given_back = async |what: &str| {
         let none = async {
             while answers.held() + reads.held() > 0 {
-                tokio::task::yield_now().await
+                tokio::task::yield_now().await;
             }
         };
         tokio::time::timeout(SOON, none).await.unwrap_or_else(|_| panic!("{what} is given back"));

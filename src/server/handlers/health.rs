@@ -26,7 +26,8 @@ pub async fn readyz(State(registry): State<Arc<Registry>>) -> Answer {
                 state.read_only().map(|_| "read_only"),
                 (state.doubts() > 0).then_some("integrity"),
             ];
-            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": Vec::from_iter(alarms.into_iter().flatten()) })))
+            let alarms: Vec<&str> = alarms.into_iter().flatten().collect();
+            Ok(shown(&json!({ "status": "ok", "seq": head.seq, "alarms": alarms })))
         }
         Freshness::Stale => {
             Err(Rejection(Refusal::new(Code::Unavailable, "the database has been away for longer than the budget")))
